@@ -1,0 +1,78 @@
+package model
+
+import (
+	"context"
+	"errors"
+)
+
+// MaxLabels is how many options one [ScoreRequest] may have: model servers show
+// about 20 log-probabilities at a position, so more labels than that could not
+// be told apart.
+const MaxLabels = 20
+
+// Scorer is a [Backend] that can also read a model's distribution over labels,
+// which is what Decisions needs.
+type Scorer interface {
+	// Score asks one question about a state and returns how much probability
+	// the model puts on each option's label as the first token of its answer.
+	// Errors and cancellation are as for Generate.
+	Score(ctx context.Context, req *ScoreRequest) (*Scores, error)
+}
+
+// ScoreRequest is one question with its options. The prompt begins with
+// Instructions and State, which are the same for all questions of a decision,
+// so that a model server's prefix cache serves them; Question comes last.
+type ScoreRequest struct {
+	Model        string
+	Instructions string   // how to answer: the system message
+	State        []Part   // what is judged: text, then images
+	Question     string   // what is asked, with the options listed under their labels
+	Options      []Option // 2 to [MaxLabels]
+}
+
+// Option is one possible answer.
+type Option struct {
+	Label string   // what the model answers with: short, a single token in most vocabularies
+	Texts []string // what the label stands for: an option's name and description, or those of each member of a group
+}
+
+// Scores is the answer to a [ScoreRequest].
+type Scores struct {
+	// Probabilities holds each option's probability in the order of the
+	// request: the mass the model puts on its label. NaN marks a label that the
+	// model server did not show. The numbers need not sum to 1: mass may lie on
+	// tokens that are no label.
+	Probabilities []float64
+
+	// Hidden is the mass on tokens that the server did not show, 0 to 1.
+	Hidden float64
+
+	StateTokens    int // tokens of Instructions and State, images included
+	QuestionTokens int // tokens of the Question and the rest of the prompt
+	OutputTokens   int // tokens that were generated to read the distribution
+}
+
+// ErrNoScorer is returned by [Score] for a backend that cannot score.
+var ErrNoScorer = errors.New("model: the backend cannot score labels")
+
+// Score calls b's Scorer, or returns [ErrNoScorer] where it is none.
+func Score(ctx context.Context, b Backend, req *ScoreRequest) (*Scores, error) {
+	s, ok := b.(Scorer)
+	if !ok {
+		return nil, ErrNoScorer
+	}
+	return s.Score(ctx, req)
+}
+
+// Tokens returns what an image costs in the context window: one token for each
+// tile of 64 by 64 pixels after scaling the image to fit 1024 by 1024, and never
+// less than 64 or more than 256.
+func (i Image) Tokens() int {
+	const tile, side, least, most = 64, 1024, 64, 256
+	w, h := i.Width, i.Height
+	if longest := max(w, h); longest > side {
+		w, h = w*side/longest, h*side/longest
+	}
+	tiles := ((w + tile - 1) / tile) * ((h + tile - 1) / tile)
+	return min(max(tiles, least), most)
+}

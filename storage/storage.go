@@ -1,0 +1,129 @@
+// Package storage is the contract between the service and the database it
+// keeps everything in: an ordered map of byte keys to byte values with
+// serializable transactions, separate for each [Namespace].
+//
+// A domain package opens a transaction with [Store.View] or [Store.Update] and
+// works on the [Tx] it is handed. A Tx belongs to one namespace and cannot name
+// a key of another, so that one organization's data is out of reach of a
+// transaction made for another, by construction.
+//
+// Package storagetest states every rule of this contract as a test. Packages
+// badgerstore and memstore implement it.
+package storage
+
+import (
+	"context"
+	"errors"
+	"iter"
+)
+
+// Namespace names one isolated key space: an organization's, or the one that
+// the service keeps its own records in. 1 to [MaxNamespace] bytes, any bytes.
+type Namespace string
+
+// The sizes every Store must take. Anything larger is refused with
+// [ErrTooLarge] by every implementation, so that a program that works on one
+// store works on all.
+const (
+	MaxNamespace = 64      // bytes in a namespace's name
+	MaxKey       = 512     // bytes in a key
+	MaxValue     = 1 << 20 // bytes in a value: 1 MiB
+	MaxTxBytes   = 8 << 20 // bytes of keys and values that one transaction sets: 8 MiB
+	MaxTxWrites  = 50_000  // Set and Delete calls in one transaction
+)
+
+// The errors of the contract. Implementations return them, possibly wrapped;
+// compare with [errors.Is]. None of them leaves a domain package, which
+// translates it into what was missing or too large.
+var (
+	ErrNotFound = errors.New("storage: key not found")
+	// ErrTooLarge: a namespace, key, value or transaction over the sizes above,
+	// or an empty namespace or key. Nothing of the transaction is written.
+	ErrTooLarge = errors.New("storage: key, value or transaction too large")
+	// ErrConflict: the transaction kept losing to others through all retries.
+	ErrConflict = errors.New("storage: too many conflicting writes")
+	ErrReadOnly = errors.New("storage: write in a read-only transaction")
+	ErrClosed   = errors.New("storage: store is closed")
+)
+
+// Store is an ordered, transactional map of bytes. All methods may be called
+// concurrently, from any goroutine.
+//
+// The functions handed to View and Update may run more than once and must have
+// no effect outside the transaction but to set variables that each run sets
+// afresh. They must not keep the Tx or use it from another goroutine, and must
+// not call a model or anything else that waits on the outside.
+type Store interface {
+	// View runs fn over a consistent snapshot. It returns fn's error as it is,
+	// the context's error if ctx ended first, or ErrClosed.
+	View(ctx context.Context, ns Namespace, fn func(Tx) error) error
+
+	// Update runs fn and commits what it wrote, all or nothing; transactions
+	// are serializable. If fn returns an error nothing is written and the error
+	// is returned as it is. A conflict with a concurrent transaction is retried
+	// with fn run anew, a bounded number of times, then ErrConflict. When Update
+	// returns nil, what it wrote survives a kill of the process and, on a store
+	// that is on disk, a crash of the machine. When ctx ends before the commit
+	// began nothing is written and the context's error is returned.
+	Update(ctx context.Context, ns Namespace, fn func(Tx) error) error
+
+	// Close waits for running transactions, then releases everything. Calls
+	// made after it return ErrClosed; closing twice is no error.
+	Close() error
+}
+
+// Tx is one transaction in one namespace. It is not safe for concurrent use
+// and ends with the function it was handed to. A read sees the transaction's
+// own earlier writes.
+type Tx interface {
+	// Get returns the value of key, or ErrNotFound. The bytes are the caller's.
+	Get(key []byte) ([]byte, error)
+
+	// Set writes a value. The store may keep key and value until the transaction
+	// ends: the caller must not change them before that. A nil value is stored as
+	// an empty one.
+	Set(key, value []byte) error
+
+	// Delete removes a key; removing one that does not exist is no error.
+	Delete(key []byte) error
+
+	// Scan yields the entries of a range in key order, or in reverse, as the
+	// transaction saw them when the iteration began; the consumer may write
+	// meanwhile. After an error it ends. Only one Scan may be open at a time in a
+	// transaction. Entries are read as the consumer asks for them: stopping early
+	// costs nothing more. A key that another transaction adds to a range that was
+	// scanned is a conflict like any other.
+	Scan(r Range) iter.Seq2[Entry, error]
+}
+
+// Range is a half-open interval of keys: Start is in it, End is not. A nil
+// Start begins at the first key of the namespace, a nil End ends after the
+// last. With Reverse the largest key comes first. With KeysOnly the values are
+// not read and come back nil.
+type Range struct {
+	Start, End []byte
+	Reverse    bool
+	KeysOnly   bool
+}
+
+// Prefix returns the range of all keys that begin with prefix.
+func Prefix(prefix []byte) Range { return Range{Start: prefix, End: After(prefix)} }
+
+// After returns the smallest key that is larger than every key that begins with
+// prefix, or nil where there is none.
+func After(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i] != 0xff {
+			end[i]++
+			return end[:i+1]
+		}
+	}
+	return nil
+}
+
+// Entry is one key and its value, as Scan yields them. The bytes are the
+// consumer's to keep.
+type Entry struct {
+	Key, Value []byte
+}
