@@ -37,7 +37,7 @@ type call struct {
 
 func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
 	c := &call{api: a, w: &answer{ResponseWriter: w}, r: r, id: a.opts.NewRequestID(), shape: shapeA, start: time.Now()}
-	if strings.HasPrefix(r.URL.Path, decisionsPath) {
+	if r.URL.Path == decisionsPath {
 		c.shape = shapeB
 	}
 	return c

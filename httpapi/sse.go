@@ -6,8 +6,13 @@ import (
 	"time"
 )
 
-// keepaliveEvery is the silence after which a comment line is sent.
-const keepaliveEvery = 15 * time.Second
+const (
+	// keepaliveEvery is the silence after which a comment line is sent.
+	keepaliveEvery = 15 * time.Second
+	// stallTimeout is how long a client may take no bytes, give or take a
+	// keepalive, until its connection is given up.
+	stallTimeout = time.Minute
+)
 
 // keepalive is a comment that belongs to the event that follows it: with a
 // blank line of its own some clients take it for an empty event.
@@ -20,7 +25,7 @@ var keepalive = []byte(": keepalive\n")
 // timer's.
 type eventStream struct {
 	w     *answer
-	flush func() error
+	rc    *http.ResponseController
 	timer *time.Timer
 
 	mu     sync.Mutex
@@ -31,16 +36,18 @@ type eventStream struct {
 
 // stream begins an event stream. The caller closes it.
 func (c *call) stream() *eventStream {
-	rc := http.NewResponseController(c.w)
-	// The server's write deadline is for whole answers. A writer that knows no
-	// deadlines needs none cleared.
-	_ = rc.SetWriteDeadline(time.Time{})
-	s := &eventStream{w: c.w, flush: rc.Flush, last: time.Now()}
+	// The controller of the server's own writer: it flushes without unwrapping.
+	s := &eventStream{w: c.w, rc: http.NewResponseController(c.w.ResponseWriter), last: time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.extend()
 	s.timer = time.AfterFunc(keepaliveEvery, s.tick)
 	return s
 }
+
+// extend moves the write deadline, which the server sets for whole answers. A
+// writer that knows no deadlines has none to move.
+func (s *eventStream) extend() { _ = s.rc.SetWriteDeadline(time.Now().Add(stallTimeout)) }
 
 // send writes one encoded event and reports why it could not: the client is
 // gone. The caller may reuse the bytes.
@@ -64,7 +71,7 @@ func (s *eventStream) write(p []byte) {
 		s.w.WriteHeader(http.StatusOK)
 	}
 	if _, s.err = s.w.Write(p); s.err == nil {
-		s.err = s.flush()
+		s.err = s.rc.Flush()
 	}
 	s.last = time.Now()
 }
@@ -78,6 +85,7 @@ func (s *eventStream) tick() {
 	if s.closed || s.err != nil {
 		return
 	}
+	s.extend()
 	if time.Since(s.last) >= keepaliveEvery {
 		s.write(keepalive)
 	}
