@@ -24,9 +24,11 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/builtin"
 	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
 // What most programs that embed the service have to name.
@@ -83,6 +85,12 @@ type Service struct {
 // New returns a Service, which must be closed. ctx bounds the start alone. Where
 // the store has no organization yet, [Service.Bootstrap] makes one.
 func New(ctx context.Context, o Options) (*Service, error) {
+	if o.Store == nil {
+		o.Store = memstore.New()
+	}
+	if o.Backend == nil {
+		o.Backend = builtin.New()
+	}
 	s := &Service{backend: o.Backend}
 	s.closers = append(s.closers, o.Store.Close)
 	var err error
