@@ -20,6 +20,9 @@ import (
 // Decisions have limits of their own.
 const MaxBody = 16 << 20
 
+// bodyTimeout is how long a client may take to send a JSON body.
+const bodyTimeout = 5 * time.Minute
+
 // call is one request on its way through an endpoint.
 type call struct {
 	api    *API
@@ -129,7 +132,13 @@ func (c *call) read(limit int64) ([]byte, error) {
 	if c.r.ContentLength > limit {
 		return nil, tooLarge
 	}
+	// The deadline is for the body alone: while the endpoint runs the server
+	// reads on, to see the client go away. A reader that knows no deadlines
+	// needs none.
+	rc := http.NewResponseController(c.w.ResponseWriter)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
+	_ = rc.SetReadDeadline(time.Time{})
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, tooLarge
 	}
