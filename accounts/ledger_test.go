@@ -127,8 +127,9 @@ func TestChargeWhenTheStoreFails(t *testing.T) {
 			wantFault(t, err, fault.Error{Kind: fault.Internal, Code: fault.CodeInternal})
 			store.before, store.after = nil, nil
 			wantBalance(t, s, o.ID, test.want)
-			if _, err := s.Charge(t.Context(), Caller{Organization: o.ID}, tokens(1), nil); err != nil {
-				t.Fatal(err)
+			entry, err := s.Charge(t.Context(), Caller{Organization: o.ID}, tokens(1), nil)
+			if want := entryID(o.ID, 3); err != nil || entry.ID != want {
+				t.Errorf("the next entry: got %s, %v, want %s: a number is not taken twice", entry.ID, err, want)
 			}
 			wantBalance(t, s, o.ID, test.want-1)
 			if got := sumOfEntries(t, store, o.ID); got != test.want-1 {
