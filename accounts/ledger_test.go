@@ -341,3 +341,25 @@ func BenchmarkAfford(b *testing.B) {
 		}
 	}
 }
+
+func TestAFailedCheckpointIsTriedAgain(t *testing.T) {
+	store := &brittleStore{Store: newStore(t)}
+	s := withUnitPrices(newService(t, store))
+	o := newOrganization(t, s, Dollar)
+	l := s.ledger(o.ID)
+	store.before = failing
+	if err := s.fold(t.Context(), l); !errors.Is(err, errDisk) {
+		t.Errorf("fold: got %v, want the error of the store", err)
+	}
+	store.before = nil
+	s.foldEvery = 1
+	if _, err := s.Charge(t.Context(), Caller{Organization: o.ID}, tokens(5), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := storedCheckpoint(t, store, o.ID), (checkpoint{Sequence: 2, Balance: Dollar - 5}); got != want {
+		t.Errorf("checkpoint: got %+v, want %+v", got, want)
+	}
+}
