@@ -126,6 +126,9 @@ func TestChangesHoldAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, newStore(t))
 			k := newKey(t, s, NewKey{OrganizationID: newOrganization(t, s, 0).ID})
+			if _, err := s.Authenticate(t.Context(), k.Secret); err != nil {
+				t.Fatal(err)
+			}
 			stop := make(chan struct{})
 			var readers sync.WaitGroup
 			for range 4 {

@@ -127,8 +127,9 @@ func TestChargeWhenTheStoreFails(t *testing.T) {
 			wantFault(t, err, fault.Error{Kind: fault.Internal, Code: fault.CodeInternal})
 			store.before, store.after = nil, nil
 			wantBalance(t, s, o.ID, test.want)
-			if _, err := s.Charge(t.Context(), Caller{Organization: o.ID}, tokens(1), nil); err != nil {
-				t.Fatal(err)
+			entry, err := s.Charge(t.Context(), Caller{Organization: o.ID}, tokens(1), nil)
+			if want := entryID(o.ID, 3); err != nil || entry.ID != want {
+				t.Errorf("the next entry: got %s, %v, want %s: a number is not taken twice", entry.ID, err, want)
 			}
 			wantBalance(t, s, o.ID, test.want-1)
 			if got := sumOfEntries(t, store, o.ID); got != test.want-1 {
@@ -338,5 +339,27 @@ func BenchmarkAfford(b *testing.B) {
 		if err := s.Afford(b.Context(), c); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestAFailedCheckpointIsTriedAgain(t *testing.T) {
+	store := &brittleStore{Store: newStore(t)}
+	s := withUnitPrices(newService(t, store))
+	o := newOrganization(t, s, Dollar)
+	l := s.ledger(o.ID)
+	store.before = failing
+	if err := s.fold(t.Context(), l); !errors.Is(err, errDisk) {
+		t.Errorf("fold: got %v, want the error of the store", err)
+	}
+	store.before = nil
+	s.foldEvery = 1
+	if _, err := s.Charge(t.Context(), Caller{Organization: o.ID}, tokens(5), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := storedCheckpoint(t, store, o.ID), (checkpoint{Sequence: 2, Balance: Dollar - 5}); got != want {
+		t.Errorf("checkpoint: got %+v, want %+v", got, want)
 	}
 }

@@ -123,6 +123,7 @@ func TestCost(t *testing.T) {
 		"negative output":    {OutputTokens: -1},
 		"negative reasoning": {ReasoningTokens: -1},
 		"over the largest":   {InputTokens: 1e6 + 1},
+		"just over 64 bits":  {InputTokens: 18_446_744_074},
 		"over 64 bits":       {InputTokens: math.MaxInt, OutputTokens: math.MaxInt},
 	} {
 		t.Run(name, func(t *testing.T) {
