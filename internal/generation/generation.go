@@ -1,0 +1,131 @@
+// Package generation runs one request on a model backend and holds the answer
+// to what model servers promise but do not keep: that an answer asked for as
+// JSON is JSON, and satisfies its schema.
+package generation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/schema"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// attempts is how often a structured answer is asked for before it fails.
+const attempts = 2
+
+// Stream generates an answer to req, whose schema is compiled as s where its
+// format is a schema. Text in a free format passes through as it comes. A
+// structured answer is held back until it is whole and valid; one that is not
+// is asked for once more, with the reason, and then fails with an Upstream
+// error. An answer that was cut or that calls tools is not validated. Usage is
+// that of all attempts together. The sequence keeps the contract of
+// [model.Backend].
+func Stream(ctx context.Context, b model.Backend, req *model.Request, s *schema.Schema) iter.Seq2[model.Event, error] {
+	if req.Format.Type == model.FormatText || req.Format.Type == "" {
+		return b.Generate(ctx, req)
+	}
+	return func(yield func(model.Event, error) bool) {
+		g := structured{backend: b, schema: s, yield: yield}
+		for attempt := 1; ; attempt++ {
+			again := g.attempt(ctx, req)
+			if again == nil {
+				return
+			}
+			if attempt == attempts {
+				yield(nil, fault.Upstreamf(again.reason, "The model's answer was not valid for the requested format."))
+				return
+			}
+			req = retry(req, again)
+		}
+	}
+}
+
+// invalid is an answer that has to be asked for again.
+type invalid struct {
+	text   string
+	reason error
+}
+
+// structured is one structured answer in the making.
+type structured struct {
+	backend model.Backend
+	schema  *schema.Schema
+	yield   func(model.Event, error) bool
+	spent   model.Usage // by earlier attempts
+}
+
+// attempt runs one generation. It returns nil when the answer has ended, in one
+// way or another, and what was wrong with it otherwise.
+func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
+	var text strings.Builder
+	var usage model.Usage
+	called := false
+	for event, err := range g.backend.Generate(ctx, req) {
+		if err != nil {
+			g.yield(nil, err)
+			return nil
+		}
+		switch e := event.(type) {
+		case model.TextDelta:
+			text.WriteString(e.Text)
+			continue
+		case model.Usage:
+			usage = e
+			event = g.spent.Add(e)
+		case model.ToolCallStart:
+			called = true
+			if !g.flush(&text) {
+				return nil
+			}
+		case model.Finish:
+			if e.Reason == model.Stop && !called {
+				if reason := g.check(text.String()); reason != nil {
+					g.spent = g.spent.Add(usage)
+					return &invalid{text.String(), reason}
+				}
+			}
+			if !g.flush(&text) {
+				return nil
+			}
+		}
+		if !g.yield(event, nil) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// flush yields the text held back, without the blanks around it that models
+// under a grammar run on with.
+func (g *structured) flush(text *strings.Builder) bool {
+	whole := strings.TrimSpace(text.String())
+	text.Reset()
+	return whole == "" || g.yield(model.TextDelta{Text: whole}, nil)
+}
+
+func (g *structured) check(text string) error {
+	if g.schema != nil {
+		return g.schema.Validate(text)
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {
+		return errors.Join(errors.New("it is not a JSON object"), err)
+	}
+	return nil
+}
+
+// retry returns req with the invalid answer and the reason appended.
+func retry(req *model.Request, again *invalid) *model.Request {
+	next := *req
+	next.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)],
+		model.TextMessage(model.Assistant, again.text),
+		model.TextMessage(model.User, fmt.Sprintf(
+			"That answer cannot be used: %v. Answer again with nothing but JSON in the requested format.", again.reason)))
+	return &next
+}

@@ -1,0 +1,288 @@
+// Package jsonin reads JSON that somebody else wrote: the bodies that clients
+// send and the configuration that operators write.
+//
+// [Parse] refuses what is not exactly one JSON value (see [Check]) and returns
+// its root [Node]. A decoder then asks nodes for what it expects to find:
+//
+//	root, err := jsonin.Parse(body, jsonin.Dots)
+//	req.Model = root.Field("model").Text()
+//	req.MaxTokens = root.Field("max_tokens").Int()
+//	return root.Err()
+//
+// The first value of another type is remembered, with the path to it, and
+// returned by [Node.Err] in the end, so that a decoder reads like the shape it
+// decodes. Members that nobody asks for are ignored. null is the same as an
+// absent member.
+package jsonin
+
+import (
+	"encoding/json"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+// PathStyle is how the path to a value is written in errors.
+type PathStyle uint8
+
+// The styles of the interface's two error shapes.
+const (
+	Dots    PathStyle = iota // messages[0].content
+	Slashes                  // questions/urgent/criteria
+)
+
+// Node is a value somewhere in a document, or the absence of one. Its methods
+// may be called on any node; asked for another type than it has they record the
+// error and return the zero value. Nodes of one document must not be used
+// concurrently.
+type Node struct {
+	doc    *document
+	parent *Node
+	name   string // as a member
+	index  int    // as an element; -1 for a member
+	value  gjson.Result
+	fields []*Node // of an object, once read
+	read   bool
+}
+
+// document is what the nodes of one document share.
+type document struct {
+	style PathStyle
+	err   error
+}
+
+// Parse checks data and returns its root, or an Invalid error. The nodes refer
+// to a copy: data may be reused.
+func Parse(data []byte, style PathStyle) (*Node, error) {
+	if err := Check(data); err != nil {
+		return nil, err
+	}
+	return &Node{doc: &document{style: style}, index: -1, value: gjson.ParseBytes(data)}, nil
+}
+
+// Err returns the first error recorded in the document that n belongs to.
+func (n *Node) Err() error { return n.doc.err }
+
+// Fail records an Invalid error about n, unless one was recorded before. The
+// format is what follows the path: "must be a string".
+func (n *Node) Fail(format string, args ...any) {
+	if n.doc.err != nil {
+		return
+	}
+	path, separator := n.Path(), " "
+	if n.doc.style == Slashes {
+		separator = ": "
+	}
+	subject := path
+	if path == "" {
+		subject, separator = "The request body", " "
+	}
+	e := fault.Invalidf(path, format, args...)
+	e.Message = subject + separator + e.Message
+	if n.doc.style == Dots {
+		e.Message += "."
+	}
+	n.doc.err = e
+}
+
+// FailWith records an error, unless one was recorded before.
+func (n *Node) FailWith(err error) {
+	if n.doc.err == nil {
+		n.doc.err = err
+	}
+}
+
+// Path returns the path from the root, which is empty for the root itself.
+func (n *Node) Path() string {
+	if n.parent == nil {
+		return ""
+	}
+	above := n.parent.Path()
+	switch {
+	case n.doc.style == Slashes && n.index >= 0:
+		return join(above, "/", strconv.Itoa(n.index))
+	case n.doc.style == Slashes:
+		return join(above, "/", n.name)
+	case n.index >= 0:
+		return above + "[" + strconv.Itoa(n.index) + "]"
+	}
+	return join(above, ".", n.name)
+}
+
+func join(above, separator, name string) string {
+	if above == "" {
+		return name
+	}
+	return above + separator + name
+}
+
+// Name returns the name that n has as a member of an object.
+func (n *Node) Name() string { return n.name }
+
+// Absent reports whether there is no value: the member is missing or null.
+func (n *Node) Absent() bool { return n.value.Type == gjson.Null }
+
+// Missing reports whether the member is missing; null is not.
+func (n *Node) Missing() bool { return n.value.Raw == "" }
+
+// IsText, IsObject and IsArray report the type of the value.
+func (n *Node) IsText() bool   { return n.value.Type == gjson.String }
+func (n *Node) IsObject() bool { return n.value.IsObject() }
+func (n *Node) IsArray() bool  { return n.value.IsArray() }
+
+// Raw returns the JSON text of the value, nil where it is absent. The bytes are
+// the caller's.
+func (n *Node) Raw() json.RawMessage {
+	if n.Absent() {
+		return nil
+	}
+	return json.RawMessage(n.value.Raw)
+}
+
+// Object returns n and records an error unless it is an object or absent.
+func (n *Node) Object() *Node {
+	if !n.Absent() && !n.IsObject() {
+		n.Fail("must be an object")
+	}
+	return n
+}
+
+// Field returns the member with the name, which may be absent. It records an
+// error where n is something other than an object.
+func (n *Node) Field(name string) *Node {
+	n.Object()
+	for _, f := range n.members() {
+		if f.name == name {
+			return f
+		}
+	}
+	return &Node{doc: n.doc, parent: n, name: name, index: -1}
+}
+
+// Fields yields the members of an object in their order.
+func (n *Node) Fields() iter.Seq[*Node] {
+	n.Object()
+	return func(yield func(*Node) bool) {
+		for _, f := range n.members() {
+			if !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+func (n *Node) members() []*Node {
+	if n.read || !n.IsObject() {
+		return n.fields
+	}
+	n.read = true
+	n.value.ForEach(func(key, value gjson.Result) bool {
+		n.fields = append(n.fields, &Node{doc: n.doc, parent: n, name: strings.ToValidUTF8(key.Str, "\uFFFD"), index: -1, value: value})
+		return true
+	})
+	return n.fields
+}
+
+// Items returns the elements of an array, and records an error where n is
+// something else, or has more elements than most. Absent is empty.
+func (n *Node) Items(most int) []*Node {
+	if n.Absent() {
+		return nil
+	}
+	if !n.IsArray() {
+		n.Fail("must be an array")
+		return nil
+	}
+	var items []*Node
+	n.value.ForEach(func(_, value gjson.Result) bool {
+		items = append(items, &Node{doc: n.doc, parent: n, index: len(items), value: value})
+		return len(items) <= most
+	})
+	if len(items) > most {
+		n.Fail("must have at most %d elements", most)
+		return nil
+	}
+	return items
+}
+
+// Text returns a string. Escapes that name half a surrogate pair become U+FFFD.
+func (n *Node) Text() string {
+	if n.Absent() {
+		return ""
+	}
+	if !n.IsText() {
+		n.Fail("must be a string")
+		return ""
+	}
+	return strings.ToValidUTF8(n.value.Str, "\uFFFD")
+}
+
+// Bool returns a boolean, or nil where it is absent.
+func (n *Node) Bool() *bool {
+	if n.Absent() {
+		return nil
+	}
+	if !n.value.IsBool() {
+		n.Fail("must be a boolean")
+		return nil
+	}
+	b := n.value.Bool()
+	return &b
+}
+
+// True returns a boolean; absent is false.
+func (n *Node) True() bool {
+	b := n.Bool()
+	return b != nil && *b
+}
+
+// Number returns a finite number, or nil where it is absent.
+func (n *Node) Number() *float64 {
+	if n.Absent() {
+		return nil
+	}
+	f, err := strconv.ParseFloat(n.value.Raw, 64)
+	if n.value.Type != gjson.Number || err != nil || math.IsInf(f, 0) {
+		n.Fail("must be a number")
+		return nil
+	}
+	return &f
+}
+
+// Int returns a whole number, or nil where it is absent. 2.0 and 2e3 are whole.
+func (n *Node) Int() *int {
+	if n.Absent() {
+		return nil
+	}
+	const most = 1 << 53 // beyond it a float does not tell neighbours apart
+	f, err := strconv.ParseFloat(n.value.Raw, 64)
+	if n.value.Type != gjson.Number || err != nil || f != math.Trunc(f) || math.Abs(f) > most {
+		n.Fail("must be an integer")
+		return nil
+	}
+	i := int(f)
+	return &i
+}
+
+// Metadata returns string tags by the spec's metadata rules: numbers and
+// booleans are written as strings, anything else is an error. The map is never
+// nil.
+func (n *Node) Metadata() map[string]string {
+	tags := map[string]string{}
+	for f := range n.Fields() {
+		switch f.value.Type {
+		case gjson.String:
+			tags[f.name] = f.Text()
+		case gjson.Number, gjson.True, gjson.False:
+			tags[f.name] = f.value.Raw
+		default:
+			f.Fail("must be a string")
+		}
+	}
+	return tags
+}

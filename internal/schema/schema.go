@@ -1,0 +1,88 @@
+// Package schema compiles the JSON Schemas that callers send with tools and
+// structured output, and validates a model's answers against them. Schemas
+// refer to nothing outside themselves: no file or network address is loaded.
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+// Schema is a compiled JSON Schema. It may be used concurrently.
+type Schema struct{ compiled *jsonschema.Schema }
+
+// Compile compiles a schema, which must be a JSON object. The Invalid error
+// names param, the place in the schema and the reason.
+func Compile(raw json.RawMessage, param string) (*Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
+	if err != nil {
+		return nil, fault.Invalidf(param, "%s is not valid JSON.", param)
+	}
+	if _, ok := doc.(map[string]any); !ok {
+		return nil, fault.Invalidf(param, "%s must be a JSON Schema object.", param)
+	}
+	const self = "schema:self"
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	if err := c.AddResource(self, doc); err != nil {
+		return nil, fault.Invalidf(param, "%s is not a valid JSON Schema.", param)
+	}
+	compiled, err := c.Compile(self)
+	if err != nil {
+		return nil, fault.Invalidf(param, "%s is not a valid JSON Schema: %s.", param, reason(err))
+	}
+	return &Schema{compiled}, nil
+}
+
+// Validate returns an error that says where text, which should be JSON, does
+// not satisfy the schema. The error is for the model or the log.
+func (s *Schema) Validate(text string) error {
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("it is not valid JSON: %w", err)
+	}
+	if err := s.compiled.Validate(value); err != nil {
+		return errors.New(reason(err))
+	}
+	return nil
+}
+
+// reason puts the innermost causes of a compile or validation error in one line.
+func reason(err error) string {
+	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		err = invalid.Err
+	}
+	v, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return strings.ReplaceAll(strings.TrimSpace(err.Error()), "schema:self", "")
+	}
+	const most = 3 // the first few say enough
+	var causes []string
+	for _, unit := range v.BasicOutput().Errors {
+		if unit.Error == nil || len(causes) == most {
+			continue
+		}
+		causes = append(causes, "at "+place(unit.InstanceLocation)+": "+unit.Error.String())
+	}
+	return strings.Join(causes, "; ")
+}
+
+func place(pointer string) string {
+	if pointer == "" {
+		return "the top"
+	}
+	return pointer
+}
+
+// noLoader refuses every reference that leads out of the schema.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, errors.New("references to other documents are not allowed")
+}
