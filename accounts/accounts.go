@@ -1,0 +1,208 @@
+// Package accounts knows who may use the service and what they pay:
+// organizations, their API keys, their credits and what they used.
+//
+// A [Service] turns an API key into a [Caller] with [Service.Authenticate]. Before
+// a model is called, [Service.Afford] refuses a caller whose organization has no
+// credits; afterwards [Service.Charge] writes what the call cost, in one
+// transaction with the result that it pays for. The other methods administer
+// organizations and keys, and each change they make is in the audit log.
+//
+// Money is [Micros], whole millionths of a dollar. An organization's ledger is
+// append-only, with one entry for each charge and each grant of credits; its
+// balance is the sum of all entries.
+//
+// Every error is a *fault.Error or becomes one by fault.From. All methods may be
+// called concurrently. A Service owns the accounts in its store: two Services on
+// one store would not see each other's charges and revocations.
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// The codes of the package's errors, from the spec's error tables and, for the
+// administration, in their manner.
+const (
+	CodeInvalidKey           = "invalid_api_key"        // Unauthenticated
+	CodeAccessDenied         = "access_denied"          // Denied: the key has no organization
+	CodeSuspended            = "org_suspended"          // Denied
+	CodeModelAccess          = "model_access_denied"    // Denied
+	CodeNoCredits            = "insufficient_credits"   // NoCredits
+	CodeAuthorizationFailed  = "authorization_failed"   // Unavailable
+	CodeOrganizationNotFound = "organization_not_found" // NotFound
+	CodeKeyNotFound          = "api_key_not_found"      // NotFound
+)
+
+// Options are what a Service is made of. Only Store is required.
+type Options struct {
+	// Store keeps everything. The Service does not close it.
+	Store storage.Store
+
+	// Prices are the prices of models by ID. A model that is not in it has
+	// DefaultPrices, where nil stands for the function of that name.
+	Prices        map[string]Prices
+	DefaultPrices *Prices
+
+	Now   func() time.Time           // the clock; nil: time.Now
+	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: as internal/ids does
+	Log   *slog.Logger               // where failures of background work go; nil: slog.Default()
+}
+
+// Service keeps the accounts. Make one with [New] and end it with
+// [Service.Close], before its store is closed.
+type Service struct {
+	store         storage.Store
+	prices        map[string]Prices
+	defaultPrices Prices
+	now           func() time.Time
+	newID         func(prefix string) string
+	log           *slog.Logger
+
+	known   atomic.Pointer[grants] // replaced by every change to a key or an organization
+	used    lastUsed
+	ledgers sync.Map // organization ID to *ledger
+
+	foldEvery uint64       // entries between two checkpoints of a ledger
+	folds     chan *ledger // ledgers that are due for a checkpoint
+
+	stop    context.CancelFunc // ends the background goroutine
+	stopped chan struct{}      // closed when it has ended
+	closing sync.Once
+}
+
+// backgroundTimeout bounds each write that the background goroutine makes.
+const backgroundTimeout = 30 * time.Second
+
+// New returns a Service over the store. It does no I/O: ctx only gives values to
+// the log entries of its background work, which goes on until [Service.Close].
+// The error says which option is wrong.
+func New(ctx context.Context, o Options) (*Service, error) {
+	if o.Store == nil {
+		return nil, errors.New("accounts: Options.Store is nil")
+	}
+	s := &Service{
+		store:         o.Store,
+		prices:        o.Prices,
+		defaultPrices: DefaultPrices(),
+		now:           o.Now,
+		newID:         o.NewID,
+		log:           o.Log,
+		foldEvery:     foldEvery,
+		folds:         make(chan *ledger, 16),
+		stopped:       make(chan struct{}),
+	}
+	if o.DefaultPrices != nil {
+		s.defaultPrices = *o.DefaultPrices
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.newID == nil {
+		s.newID = ids.New
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	if err := s.defaultPrices.check(); err != nil {
+		return nil, err
+	}
+	for _, p := range s.prices {
+		if err := p.check(); err != nil {
+			return nil, err
+		}
+	}
+	s.forget()
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	go s.work(background)
+	return s, nil
+}
+
+// Close ends the background work and writes what it still owes. Charges that
+// run meanwhile are not disturbed. Closing twice is no error.
+func (s *Service) Close() error {
+	var err error
+	s.closing.Do(func() {
+		s.stop()
+		<-s.stopped
+		ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
+		defer cancel()
+		err = storeError(s.flushLastUsed(ctx))
+	})
+	return err
+}
+
+// work is the background goroutine: it writes checkpoints and the times at which
+// keys were last used.
+func (s *Service) work(ctx context.Context) {
+	defer close(s.stopped)
+	tick := time.NewTicker(lastUsedEvery)
+	defer tick.Stop()
+	for {
+		var what string
+		var task func(context.Context) error
+		select {
+		case <-ctx.Done():
+			return
+		case l := <-s.folds:
+			what, task = "checkpoint", func(ctx context.Context) error { return s.fold(ctx, l) }
+		case <-tick.C:
+			what, task = "last use of keys", s.flushLastUsed
+		}
+		limited, cancel := context.WithTimeout(ctx, backgroundTimeout)
+		err := task(limited)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "accounts: background write failed, will be tried again", "what", what, "err", err)
+		}
+	}
+}
+
+// storeError classifies an error of the store or of a function that ran in one
+// of its transactions.
+func storeError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, storage.ErrConflict), errors.Is(err, storage.ErrClosed):
+		return &fault.Error{
+			Kind:    fault.Unavailable,
+			Code:    fault.CodeUnavailable,
+			Message: "The service is busy. Try again.",
+			Err:     err,
+		}
+	}
+	return fault.From(err)
+}
+
+// getJSON reads the value of key into v. It returns storage.ErrNotFound for a
+// key that no store could hold, too, because IDs come from outside.
+func getJSON(tx storage.Tx, key []byte, v any) error {
+	if len(key) > storage.MaxKey {
+		return storage.ErrNotFound
+	}
+	data, err := tx.Get(key)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+// setJSON writes v under key.
+func setJSON(tx storage.Tx, key []byte, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return tx.Set(key, data)
+}

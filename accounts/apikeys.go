@@ -1,0 +1,259 @@
+package accounts
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// APIKey is what is known of a key without the key itself. Its JSON encoding is
+// the one that the administration interface shows.
+type APIKey struct {
+	ID             string   // key_…
+	OrganizationID string   // empty for a key without an organization, which may do nothing
+	Name           string   // may be empty
+	Models         []string // IDs of the models it may use, nil for every model
+	Prefix         string   // how the key begins, to tell keys apart
+	CreatedAt      int64    // Unix seconds
+	LastUsedAt     int64    // Unix seconds, 0 for never; up to two minutes late
+
+	// Secret is the key itself. Only CreateKey's answer has it, because only its
+	// hash is stored.
+	Secret string
+}
+
+// NewKey is what a key is created with. All of it is optional.
+type NewKey struct {
+	OrganizationID string   `json:"organization_id"`
+	Name           string   `json:"name"`
+	Models         []string `json:"models"` // nil for every model
+}
+
+// keyHash is the SHA-256 hash of a key, by which it is found. Keys carry 256
+// random bits, so that a plain hash is as good as a slow one, and looking one up
+// compares hashes only, whose timing tells nothing about any key.
+type keyHash [sha256.Size]byte
+
+func hashOf(secret string) keyHash { return sha256.Sum256([]byte(secret)) }
+
+// keyRecord is what is stored of a key.
+type keyRecord struct {
+	ID             string   `json:"id"`
+	OrganizationID string   `json:"organization_id,omitempty"`
+	Name           string   `json:"name,omitempty"`
+	Models         []string `json:"models"`
+	Prefix         string   `json:"prefix"`
+	CreatedAt      int64    `json:"created_at"`
+	Hash           []byte   `json:"hash"`
+}
+
+// MarshalJSON writes the key as the administration interface shows it.
+func (k APIKey) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ID             string   `json:"id"`
+		Object         string   `json:"object"`
+		OrganizationID *string  `json:"organization_id"`
+		Name           string   `json:"name"`
+		Models         []string `json:"models"`
+		Prefix         string   `json:"prefix"`
+		CreatedAt      int64    `json:"created_at"`
+		LastUsedAt     *int64   `json:"last_used_at"`
+		Secret         string   `json:"key,omitempty"`
+	}{
+		k.ID, "api_key", orNull(k.OrganizationID), k.Name, k.Models, k.Prefix,
+		k.CreatedAt, orNull(k.LastUsedAt), k.Secret,
+	})
+}
+
+// orNull returns a pointer that JSON writes as v, or as null where v is zero.
+func orNull[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// The bounds of a key's list of models.
+const (
+	maxModels  = 1000
+	maxModelID = 256 // bytes
+)
+
+func checkModels(models []string) error {
+	if models != nil && (len(models) == 0 || len(models) > maxModels) {
+		return fault.Invalidf("models", "models must be null or name 1 to %d models.", maxModels)
+	}
+	for _, id := range models {
+		if id == "" || len(id) > maxModelID {
+			return fault.Invalidf("models", "A model ID must be 1 to %d bytes.", maxModelID)
+		}
+	}
+	return nil
+}
+
+// secretPrefix begins every key that the service makes.
+const secretPrefix = "sk-svc-"
+
+// newSecret returns a fresh key with 256 random bits.
+func newSecret() string {
+	var random [32]byte
+	rand.Read(random[:])
+	return secretPrefix + base64.RawURLEncoding.EncodeToString(random[:])
+}
+
+// maxSecret is the length in bytes of the longest key that an operator can choose.
+const maxSecret = 256
+
+// wellFormed reports whether a text can be a key at all: 1 to 256 visible ASCII
+// characters. It is wider than the form of the service's own keys because an
+// operator may choose one.
+func wellFormed(secret string) bool {
+	if secret == "" || len(secret) > maxSecret {
+		return false
+	}
+	for i := range len(secret) {
+		if secret[i] <= ' ' || secret[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// shownPrefix returns the beginning of a key that tells it from others and
+// gives nothing of its strength away.
+func shownPrefix(secret string) string { return secret[:min(12, len(secret)/4)] }
+
+// CreateKey creates a key and returns it with its Secret, which cannot be read
+// again. The error is Invalid where a field is out of bounds, and NotFound where
+// there is no such organization.
+func (s *Service) CreateKey(ctx context.Context, n NewKey) (APIKey, error) {
+	if len(n.Name) > 0 {
+		if err := checkName(n.Name); err != nil {
+			return APIKey{}, err
+		}
+	}
+	if err := checkModels(n.Models); err != nil {
+		return APIKey{}, err
+	}
+	secret := newSecret()
+	record := s.newKeyRecord(n, secret)
+	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
+		if n.OrganizationID != "" {
+			if _, err := getOrganization(tx, n.OrganizationID); err != nil {
+				return err
+			}
+		}
+		return s.putKey(tx, record)
+	})
+	if err != nil {
+		return APIKey{}, storeError(err)
+	}
+	key := record.show(0)
+	key.Secret = secret
+	return key, nil
+}
+
+func (s *Service) newKeyRecord(n NewKey, secret string) keyRecord {
+	hash := hashOf(secret)
+	return keyRecord{
+		ID:             s.newID("key"),
+		OrganizationID: n.OrganizationID,
+		Name:           n.Name,
+		Models:         n.Models,
+		Prefix:         shownPrefix(secret),
+		CreatedAt:      s.now().Unix(),
+		Hash:           hash[:],
+	}
+}
+
+// putKey writes a new key and the audit entry of its creation.
+func (s *Service) putKey(tx storage.Tx, r keyRecord) error {
+	if err := setJSON(tx, keyKey(r.ID), r); err != nil {
+		return err
+	}
+	if err := tx.Set(hashKey(keyHash(r.Hash)), []byte(r.ID)); err != nil {
+		return err
+	}
+	if r.OrganizationID != "" {
+		if err := tx.Set([]byte(keysOf(r.OrganizationID)+r.ID), nil); err != nil {
+			return err
+		}
+	}
+	return s.record(tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models})
+}
+
+// show returns the key as it is shown. lastUsed is in Unix seconds.
+func (r keyRecord) show(lastUsed int64) APIKey {
+	return APIKey{
+		ID:             r.ID,
+		OrganizationID: r.OrganizationID,
+		Name:           r.Name,
+		Models:         r.Models,
+		Prefix:         r.Prefix,
+		CreatedAt:      r.CreatedAt,
+		LastUsedAt:     lastUsed,
+	}
+}
+
+// Keys returns a page of an organization's keys, or of all keys where the ID is
+// empty: 1 to 1,000, by the time of their creation. An organization that does
+// not exist has none.
+func (s *Service) Keys(ctx context.Context, organization string, p page.Params) (page.Page[APIKey], error) {
+	prefix := keyPrefix
+	if organization != "" {
+		prefix = keysOf(organization)
+	}
+	if len(prefix) > storage.MaxKey/2 {
+		return page.Page[APIKey]{Items: []APIKey{}}, nil
+	}
+	return listSystem(ctx, s, prefix, p, func(tx storage.Tx, e storage.Entry) (APIKey, error) {
+		id := string(e.Key[len(prefix):])
+		var record keyRecord
+		if err := getJSON(tx, keyKey(id), &record); err != nil {
+			return APIKey{}, err
+		}
+		used, err := tx.Get(lastUsedKey(id))
+		if errors.Is(err, storage.ErrNotFound) {
+			return record.show(0), nil
+		}
+		if err != nil {
+			return APIKey{}, err
+		}
+		return record.show(int64(binary.BigEndian.Uint64(used))), nil
+	})
+}
+
+// RevokeKey deletes a key. No call that begins after it returned is
+// authenticated by it. The error is NotFound where there is no such key.
+func (s *Service) RevokeKey(ctx context.Context, id string) error {
+	defer s.forget() // after an error, too: nobody may know whether it was written
+	return storeError(s.store.Update(ctx, system, func(tx storage.Tx) error {
+		var record keyRecord
+		err := getJSON(tx, keyKey(id), &record)
+		if errors.Is(err, storage.ErrNotFound) {
+			return fault.Missing(CodeKeyNotFound, "API key", id)
+		}
+		if err != nil {
+			return err
+		}
+		keys := [][]byte{keyKey(id), hashKey(keyHash(record.Hash)), lastUsedKey(id)}
+		if record.OrganizationID != "" {
+			keys = append(keys, []byte(keysOf(record.OrganizationID)+id))
+		}
+		for _, key := range keys {
+			if err := tx.Delete(key); err != nil {
+				return err
+			}
+		}
+		return s.record(tx, ActionRevokeKey, id, nil)
+	}))
+}

@@ -1,0 +1,79 @@
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// The actions in the audit log.
+const (
+	ActionCreateOrganization = "organization.create"
+	ActionUpdateOrganization = "organization.update"
+	ActionAddCredits         = "organization.credits"
+	ActionCreateKey          = "api_key.create"
+	ActionRevokeKey          = "api_key.revoke"
+)
+
+// AuditEntry is one administrative change. Entries are never changed or deleted.
+type AuditEntry struct {
+	ID        string          `json:"id"` // audit_…
+	Action    string          `json:"action"`
+	Subject   string          `json:"subject"`          // ID of the organization or key that was changed
+	Change    json.RawMessage `json:"change,omitempty"` // what was asked for, as JSON; nothing secret
+	CreatedAt int64           `json:"created_at"`       // Unix seconds
+}
+
+// record writes an entry of the audit log into the transaction that makes the
+// change, which is one in the namespace system.
+func (s *Service) record(tx storage.Tx, action, subject string, change any) error {
+	entry := AuditEntry{ID: s.newID("audit"), Action: action, Subject: subject, CreatedAt: s.now().Unix()}
+	if change != nil {
+		data, err := json.Marshal(change)
+		if err != nil {
+			return err
+		}
+		entry.Change = data
+	}
+	return setJSON(tx, auditKey(entry.ID), entry)
+}
+
+// AuditLog returns a page of the audit log, 1 to 1,000 entries, by the time of
+// the change. A grant of credits is recorded before it is written to the ledger,
+// so that the log may hold one that then failed, but never misses one.
+func (s *Service) AuditLog(ctx context.Context, p page.Params) (page.Page[AuditEntry], error) {
+	return listSystem(ctx, s, auditPrefix, p, func(_ storage.Tx, e storage.Entry) (AuditEntry, error) {
+		var entry AuditEntry
+		err := json.Unmarshal(e.Value, &entry)
+		return entry, err
+	})
+}
+
+// maxPage is the largest page of the administration's lists.
+const maxPage = 1000
+
+// listSystem returns a page of the objects whose keys in the service's own
+// namespace are prefix and their ID.
+func listSystem[T any](ctx context.Context, s *Service, prefix string, p page.Params,
+	decode func(storage.Tx, storage.Entry) (T, error)) (page.Page[T], error) {
+	p, err := p.Within(maxPage)
+	if err != nil {
+		return page.Page[T]{}, err
+	}
+	var after []byte
+	if p.After != "" {
+		after = []byte(prefix + p.After)
+	}
+	var result page.Page[T]
+	err = s.store.View(ctx, system, func(tx storage.Tx) error {
+		var err error
+		result, err = page.Read(tx, p.Range([]byte(prefix), after), p.Limit, func(e storage.Entry) (T, bool, error) {
+			item, err := decode(tx, e)
+			return item, true, err
+		})
+		return err
+	})
+	return result, storeError(err)
+}

@@ -1,0 +1,37 @@
+package accounts
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// Caller is who an operation is done for. Every operation of the service takes
+// one; [Service.Authenticate] makes it from an API key and [Service.CallerFor]
+// from an organization's ID. It is a value and says what was true when it was
+// made.
+type Caller struct {
+	Organization      string   // org_… ID
+	Key               string   // key_… ID, empty where a program acts for the organization itself
+	Models            []string // model IDs that may be used, nil for every model; shared, not to be changed
+	ZeroDataRetention bool     // whether the organization forbids storing conversations
+}
+
+// Namespace returns the key space of the caller's organization.
+func (c Caller) Namespace() storage.Namespace { return storage.Namespace(c.Organization) }
+
+// Allow returns nil where the caller may use the model with that ID, and a
+// Denied error with the code model_access_denied otherwise.
+func (c Caller) Allow(model string) error {
+	if c.Models == nil || slices.Contains(c.Models, model) {
+		return nil
+	}
+	return &fault.Error{
+		Kind:    fault.Denied,
+		Code:    CodeModelAccess,
+		Param:   "model",
+		Message: fmt.Sprintf("This API key may not use the model %q.", model),
+	}
+}

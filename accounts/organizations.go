@@ -1,0 +1,271 @@
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"unicode/utf8"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// Status says whether an organization may use the service.
+type Status string
+
+// The statuses.
+const (
+	Active    Status = "active"
+	Suspended Status = "suspended"
+)
+
+// Organization owns keys, credits and everything that is stored with them. Its
+// JSON encoding is the one that the administration interface shows.
+type Organization struct {
+	ID                string // org_…
+	Name              string
+	Status            Status
+	ZeroDataRetention bool
+	Credits           Micros // the balance when the organization was read
+	RequestsPerMinute int    // 0 for no limit
+	TokensPerMinute   int    // 0 for no limit
+	CreatedAt         int64  // Unix seconds
+}
+
+// organizationRecord is what is stored of an Organization: all but the credits,
+// which are in its ledger.
+type organizationRecord struct {
+	ID                string `json:"id"`
+	Name              string `json:"name"`
+	Status            Status `json:"status"`
+	ZeroDataRetention bool   `json:"zero_data_retention,omitempty"`
+	RequestsPerMinute int    `json:"requests_per_minute,omitempty"`
+	TokensPerMinute   int    `json:"tokens_per_minute,omitempty"`
+	CreatedAt         int64  `json:"created_at"`
+}
+
+// NewOrganization is what an organization is created with. Only Name is
+// required, 1 to 256 bytes.
+type NewOrganization struct {
+	Name              string `json:"name"`
+	Credits           Micros `json:"credits"` // first credits, at least 0
+	ZeroDataRetention bool   `json:"zero_data_retention"`
+	RequestsPerMinute int    `json:"requests_per_minute"`
+	TokensPerMinute   int    `json:"tokens_per_minute"`
+}
+
+// OrganizationUpdate is what to change of an organization; nil leaves a field
+// as it is.
+type OrganizationUpdate struct {
+	Name              *string `json:"name,omitempty"`
+	Status            *Status `json:"status,omitempty"`
+	ZeroDataRetention *bool   `json:"zero_data_retention,omitempty"`
+	RequestsPerMinute *int    `json:"requests_per_minute,omitempty"`
+	TokensPerMinute   *int    `json:"tokens_per_minute,omitempty"`
+}
+
+// MarshalJSON writes the organization as the administration interface shows it.
+func (o Organization) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ID                string `json:"id"`
+		Object            string `json:"object"`
+		Name              string `json:"name"`
+		Status            Status `json:"status"`
+		ZeroDataRetention bool   `json:"zero_data_retention"`
+		Credits           Micros `json:"credits"`
+		RequestsPerMinute int    `json:"requests_per_minute"`
+		TokensPerMinute   int    `json:"tokens_per_minute"`
+		CreatedAt         int64  `json:"created_at"`
+	}{
+		o.ID, "organization", o.Name, o.Status, o.ZeroDataRetention, o.Credits,
+		o.RequestsPerMinute, o.TokensPerMinute, o.CreatedAt,
+	})
+}
+
+// maxName is the longest name of an organization or key, in bytes.
+const maxName = 256
+
+func checkName(name string) error {
+	if name == "" || len(name) > maxName || !utf8.ValidString(name) {
+		return fault.Invalidf("name", "name must be 1 to %d bytes of text.", maxName)
+	}
+	return nil
+}
+
+// check returns an Invalid error where a field that can be set is out of bounds.
+func (r organizationRecord) check() error {
+	if err := checkName(r.Name); err != nil {
+		return err
+	}
+	if r.Status != Active && r.Status != Suspended {
+		return fault.Invalidf("status", "status must be %q or %q.", Active, Suspended)
+	}
+	if r.RequestsPerMinute < 0 {
+		return fault.Invalidf("requests_per_minute", "requests_per_minute must be at least 0.")
+	}
+	if r.TokensPerMinute < 0 {
+		return fault.Invalidf("tokens_per_minute", "tokens_per_minute must be at least 0.")
+	}
+	return nil
+}
+
+// CreateOrganization creates an active organization with its first credits. The
+// error is Invalid where a field is out of bounds.
+func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Organization, error) {
+	record := organizationRecord{
+		ID:                s.newID("org"),
+		Name:              n.Name,
+		Status:            Active,
+		ZeroDataRetention: n.ZeroDataRetention,
+		RequestsPerMinute: n.RequestsPerMinute,
+		TokensPerMinute:   n.TokensPerMinute,
+		CreatedAt:         s.now().Unix(),
+	}
+	if err := record.check(); err != nil {
+		return Organization{}, err
+	}
+	if n.Credits < 0 || n.Credits > maxAmount {
+		return Organization{}, fault.Invalidf("credits", "credits must be 0 to %s dollars.", maxAmount)
+	}
+	// The credits come first: should the process die before the organization is
+	// written, there is a ledger that nobody knows of, and not an organization
+	// without the credits it was created with.
+	if n.Credits != 0 {
+		if _, err := s.post(ctx, credit(record.ID, n.Credits), nil); err != nil {
+			return Organization{}, err
+		}
+	}
+	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
+		if err := setJSON(tx, organizationKey(record.ID), record); err != nil {
+			return err
+		}
+		return s.record(tx, ActionCreateOrganization, record.ID, n)
+	})
+	if err != nil {
+		return Organization{}, storeError(err)
+	}
+	return s.withCredits(ctx, record)
+}
+
+// Organization returns the organization with that ID, or NotFound.
+func (s *Service) Organization(ctx context.Context, id string) (Organization, error) {
+	var record organizationRecord
+	err := s.store.View(ctx, system, func(tx storage.Tx) error {
+		var err error
+		record, err = getOrganization(tx, id)
+		return err
+	})
+	if err != nil {
+		return Organization{}, storeError(err)
+	}
+	return s.withCredits(ctx, record)
+}
+
+// Organizations returns a page of all organizations, 1 to 1,000, by the time of
+// their creation.
+func (s *Service) Organizations(ctx context.Context, p page.Params) (page.Page[Organization], error) {
+	records, err := listSystem(ctx, s, organizationPrefix, p, func(_ storage.Tx, e storage.Entry) (organizationRecord, error) {
+		var record organizationRecord
+		err := json.Unmarshal(e.Value, &record)
+		return record, err
+	})
+	result := page.Page[Organization]{Items: make([]Organization, len(records.Items)), HasMore: records.HasMore}
+	if err != nil {
+		return result, err
+	}
+	for i, record := range records.Items {
+		if result.Items[i], err = s.withCredits(ctx, record); err != nil {
+			return page.Page[Organization]{}, err
+		}
+	}
+	return result, nil
+}
+
+// UpdateOrganization changes what u names and returns the organization as it is
+// then. It holds for every call that begins after it returned. The error is
+// NotFound, or Invalid where a field is out of bounds.
+func (s *Service) UpdateOrganization(ctx context.Context, id string, u OrganizationUpdate) (Organization, error) {
+	defer s.forget() // after an error, too: nobody may know whether it was written
+	var record organizationRecord
+	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
+		var err error
+		if record, err = getOrganization(tx, id); err != nil {
+			return err
+		}
+		set(&record.Name, u.Name)
+		set(&record.Status, u.Status)
+		set(&record.ZeroDataRetention, u.ZeroDataRetention)
+		set(&record.RequestsPerMinute, u.RequestsPerMinute)
+		set(&record.TokensPerMinute, u.TokensPerMinute)
+		if err := record.check(); err != nil {
+			return err
+		}
+		if err := setJSON(tx, organizationKey(id), record); err != nil {
+			return err
+		}
+		return s.record(tx, ActionUpdateOrganization, id, u)
+	})
+	if err != nil {
+		return Organization{}, storeError(err)
+	}
+	return s.withCredits(ctx, record)
+}
+
+// set changes a field to the value that an update has for it, if any.
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// AddCredits adds an amount to the organization's balance, or takes it away
+// where it is negative. The error is NotFound, or Invalid where the amount is 0,
+// or it or the new balance is out of bounds.
+func (s *Service) AddCredits(ctx context.Context, id string, amount Micros) (Organization, error) {
+	if amount == 0 || amount < -maxAmount || amount > maxAmount {
+		return Organization{}, fault.Invalidf("amount", "amount must not be 0 and at most %s dollars.", maxAmount)
+	}
+	var record organizationRecord
+	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
+		var err error
+		if record, err = getOrganization(tx, id); err != nil {
+			return err
+		}
+		return s.record(tx, ActionAddCredits, id, struct {
+			Amount Micros `json:"amount"`
+		}{amount})
+	})
+	if err != nil {
+		return Organization{}, storeError(err)
+	}
+	if _, err := s.post(ctx, credit(id, amount), nil); err != nil {
+		return Organization{}, err
+	}
+	return s.withCredits(ctx, record)
+}
+
+// getOrganization returns what is stored of an organization, or NotFound.
+func getOrganization(tx storage.Tx, id string) (organizationRecord, error) {
+	var record organizationRecord
+	err := getJSON(tx, organizationKey(id), &record)
+	if errors.Is(err, storage.ErrNotFound) {
+		err = fault.Missing(CodeOrganizationNotFound, "organization", id)
+	}
+	return record, err
+}
+
+// withCredits completes a stored organization with its balance.
+func (s *Service) withCredits(ctx context.Context, r organizationRecord) (Organization, error) {
+	balance, err := s.Balance(ctx, r.ID)
+	return Organization{
+		ID:                r.ID,
+		Name:              r.Name,
+		Status:            r.Status,
+		ZeroDataRetention: r.ZeroDataRetention,
+		Credits:           balance,
+		RequestsPerMinute: r.RequestsPerMinute,
+		TokensPerMinute:   r.TokensPerMinute,
+		CreatedAt:         r.CreatedAt,
+	}, err
+}

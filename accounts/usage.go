@@ -1,0 +1,142 @@
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// Kind says which prices a use is charged at. Its values are stored.
+type Kind uint8
+
+// The kinds of use.
+const (
+	Generation Kind = 0 // input, cached input and output are charged
+	Decision   Kind = 1 // only input is charged, at the price for decisions
+)
+
+// Use is what a call used and is charged for. Token counts must not be negative.
+type Use struct {
+	Endpoint        string `json:"endpoint"`                   // "decisions", "responses" or "chat.completions"
+	Model           string `json:"model"`                      // the ID that was asked for
+	Object          string `json:"object,omitempty"`           // ID of the result that it pays for, may be empty
+	Kind            Kind   `json:"kind,omitempty"`             // the zero value is Generation
+	InputTokens     int    `json:"input_tokens"`               // of the prompt, cached ones included
+	CachedTokens    int    `json:"cached_tokens,omitempty"`    // of the input; no more than it are counted
+	OutputTokens    int    `json:"output_tokens,omitempty"`    // of the answer, reasoning included
+	ReasoningTokens int    `json:"reasoning_tokens,omitempty"` // of the output; for the record only
+}
+
+// Cost returns what the use costs at the prices of its model, in whole
+// micro-dollars, rounded up. The error is Internal: a negative count, or a cost
+// of more than a billion dollars.
+func (s *Service) Cost(use Use) (Micros, error) {
+	prices, ok := s.prices[use.Model]
+	if !ok {
+		prices = s.defaultPrices
+	}
+	cost, err := prices.cost(use)
+	if err != nil {
+		return 0, fault.From(err)
+	}
+	return cost, nil
+}
+
+// Charge writes one entry for the use into the ledger of the caller's
+// organization, and whatever also writes, in one transaction in the caller's
+// namespace. also may be nil and may run more than once; its error is returned as
+// it is, and nothing is written. When Charge returns nil the balance reflects the
+// entry, which it returns. The balance may go below zero: calls that run at the
+// same time may cost more together than is left.
+//
+// Where the result has been sent already, ctx must outlive the client's request
+// (see [context.WithoutCancel]).
+func (s *Service) Charge(ctx context.Context, c Caller, use Use, also func(storage.Tx) error) (Entry, error) {
+	cost, err := s.Cost(use)
+	if err != nil {
+		return Entry{}, err
+	}
+	return s.post(ctx, Entry{
+		Organization: c.Organization,
+		Key:          c.Key,
+		Type:         EntryCharge,
+		Amount:       -cost,
+		Use:          use,
+	}, also)
+}
+
+// Usage returns a page of an organization's charges, 1 to 1,000, in the order
+// they were made or, with Desc, newest first. The error is NotFound where there is no
+// such organization, and Invalid where After is not the ID of one of its entries.
+func (s *Service) Usage(ctx context.Context, organization string, p page.Params) (page.Page[Entry], error) {
+	var none page.Page[Entry]
+	p, err := p.Within(maxPage)
+	if err != nil {
+		return none, err
+	}
+	var after []byte
+	if p.After != "" {
+		sequence, ok := parseEntryID(organization, p.After)
+		if !ok {
+			return none, fault.Invalidf("after", "after is not the ID of a usage record of this organization.")
+		}
+		after = entryKey(sequence)
+	}
+	err = s.store.View(ctx, system, func(tx storage.Tx) error {
+		_, err := getOrganization(tx, organization)
+		return err
+	})
+	if err != nil {
+		return none, storeError(err)
+	}
+	var result page.Page[Entry]
+	err = s.store.View(ctx, storage.Namespace(organization), func(tx storage.Tx) error {
+		var err error
+		result, err = page.Read(tx, p.Range([]byte(entryPrefix), after), p.Limit, func(e storage.Entry) (Entry, bool, error) {
+			entry, err := decodeEntry(organization, e)
+			return entry, entry.Type == EntryCharge, err
+		})
+		return err
+	})
+	return result, storeError(err)
+}
+
+func decodeEntry(organization string, e storage.Entry) (Entry, error) {
+	var r entryRecord
+	err := json.Unmarshal(e.Value, &r)
+	return Entry{
+		ID:           entryID(organization, entrySequence(e.Key)),
+		Organization: organization,
+		Key:          r.Key,
+		Type:         r.Type,
+		Amount:       r.Amount,
+		Use:          r.Use,
+		CreatedAt:    r.CreatedAt,
+	}, err
+}
+
+// MarshalJSON writes a charge as the usage record that the administration
+// interface shows.
+func (e Entry) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ID              string  `json:"id"`
+		Object          string  `json:"object"`
+		OrganizationID  string  `json:"organization_id"`
+		KeyID           *string `json:"api_key_id"`
+		Endpoint        string  `json:"endpoint"`
+		Model           string  `json:"model"`
+		ObjectID        *string `json:"object_id"`
+		InputTokens     int     `json:"input_tokens"`
+		CachedTokens    int     `json:"cached_tokens"`
+		OutputTokens    int     `json:"output_tokens"`
+		ReasoningTokens int     `json:"reasoning_tokens"`
+		Cost            Micros  `json:"cost"`
+		CreatedAt       int64   `json:"created_at"`
+	}{
+		e.ID, "usage", e.Organization, orNull(e.Key), e.Use.Endpoint, e.Use.Model, orNull(e.Use.Object),
+		e.Use.InputTokens, e.Use.CachedTokens, e.Use.OutputTokens, e.Use.ReasoningTokens, e.Cost(), e.CreatedAt,
+	})
+}

@@ -1,0 +1,86 @@
+// Package page reads lists one page at a time. A page is asked for by the ID of
+// the object it comes after, so that objects made or deleted meanwhile neither
+// repeat nor hide others.
+package page
+
+import (
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// DefaultLimit is the size of a page where none is asked for.
+const DefaultLimit = 20
+
+// maxAfter is the length in bytes that no ID of the service reaches. It keeps a
+// cursor well below the size of a key.
+const maxAfter = 256
+
+// Params says which page of a list to read. The zero value is the first page of
+// default size, oldest objects first.
+type Params struct {
+	Limit int    // objects in the page, 0 for DefaultLimit
+	After string // ID of the object that the page comes after, empty for the first page
+	Desc  bool   // newest objects first
+}
+
+// Within returns p with the default limit filled in, or an Invalid error naming
+// the parameter that is out of bounds: limit must be 1 to max.
+func (p Params) Within(max int) (Params, error) {
+	if p.Limit == 0 {
+		p.Limit = DefaultLimit
+	}
+	if p.Limit < 1 || p.Limit > max {
+		return p, fault.Invalidf("limit", "limit must be between 1 and %d.", max)
+	}
+	if len(p.After) > maxAfter {
+		return p, fault.Invalidf("after", "after is not the ID of an object in this list.")
+	}
+	return p, nil
+}
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items   []T  // never nil
+	HasMore bool // whether a page after this one has at least one object
+}
+
+// Range returns the entries that a page is read from: those whose keys begin
+// with prefix and come after the key of the cursor, in the order of p. A nil
+// after begins at the first.
+func (p Params) Range(prefix, after []byte) storage.Range {
+	r := storage.Prefix(prefix)
+	r.Reverse = p.Desc
+	switch {
+	case after == nil:
+	case p.Desc:
+		r.End = after
+	default:
+		r.Start = append(append([]byte(nil), after...), 0)
+	}
+	return r
+}
+
+// Read returns the page of the range, as [Params.Range] makes it, that has up to
+// limit objects. decode turns an entry into an object; it returns false for an
+// entry that is not in the list, and may read from tx, but not scan.
+func Read[T any](tx storage.Tx, r storage.Range, limit int, decode func(storage.Entry) (T, bool, error)) (Page[T], error) {
+	result := Page[T]{Items: []T{}}
+	for entry, err := range tx.Scan(r) {
+		if err != nil {
+			return Page[T]{}, err
+		}
+		item, ok, err := decode(entry)
+		if err != nil {
+			return Page[T]{}, err
+		}
+		if !ok {
+			continue
+		}
+		if len(result.Items) == limit {
+			result.HasMore = true
+			break
+		}
+		result.Items = append(result.Items, item)
+	}
+	return result, nil
+}
