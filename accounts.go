@@ -1,0 +1,25 @@
+package svc
+
+import "context"
+
+// Bootstrap makes a new store usable: it sees to it that the key is accepted,
+// for an organization named default that is created with 1,000 dollars of
+// credits. Without a key it makes one if the store has none yet, and returns it:
+// it cannot be read again.
+func (s *Service) Bootstrap(ctx context.Context, key string) (created string, err error) {
+	return s.accounts.Bootstrap(ctx, key)
+}
+
+// Authenticate returns who a bearer key belongs to. The errors are those of the
+// spec's section Authentication: Unauthenticated for a key that is missing or
+// unknown, Denied for one without an organization or of a suspended one, and
+// Unavailable where the lookup failed.
+func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) {
+	return s.accounts.Authenticate(ctx, key)
+}
+
+// CallerFor returns a caller that acts for an organization without a key, for
+// programs that embed the service. The error is NotFound or Denied.
+func (s *Service) CallerFor(ctx context.Context, organization string) (Caller, error) {
+	return s.accounts.CallerFor(ctx, organization)
+}

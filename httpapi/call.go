@@ -1,0 +1,205 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/jsonin"
+)
+
+// MaxBody is how large a JSON body may be, in bytes: 16 MiB. Uploads and
+// Decisions have limits of their own.
+const MaxBody = 16 << 20
+
+// call is one request on its way through an endpoint.
+type call struct {
+	api    *API
+	w      *answer
+	r      *http.Request
+	id     string // of X-Request-Id
+	caller accounts.Caller
+	shape  shape
+	start  time.Time
+
+	// For the log.
+	model                     string
+	inputTokens, outputTokens int
+	err                       *fault.Error
+}
+
+func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
+	c := &call{api: a, w: &answer{ResponseWriter: w}, r: r, id: a.opts.NewRequestID(), shape: shapeA, start: time.Now()}
+	if r.URL.Path == decisionsPath {
+		c.shape = shapeB
+	}
+	return c
+}
+
+// answer is the response writer of a call: it remembers the status. It unwraps
+// to the server's own, for [http.ResponseController].
+type answer struct {
+	http.ResponseWriter
+	status int // 0 until the header is written
+}
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// authenticated runs e for a caller with a valid key.
+func authenticated(e endpoint) endpoint {
+	return func(c *call) error {
+		caller, err := c.api.service.Authenticate(c.ctx(), bearer(c.r))
+		c.caller = caller
+		if err != nil {
+			return err
+		}
+		return e(c)
+	}
+}
+
+// bearer returns the key of the Authorization header, empty where the header is
+// missing or of another form.
+func bearer(r *http.Request) string {
+	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(key)
+}
+
+// ctx ends when the client goes away or the server gives up.
+func (c *call) ctx() context.Context { return c.r.Context() }
+
+// json answers 200 with a JSON body.
+func (c *call) json(body any) error {
+	data, err := encode(body)
+	if err != nil {
+		return err
+	}
+	writeBody(c.w, http.StatusOK, data)
+	return nil
+}
+
+// body reads a JSON body of at most limit bytes.
+func (c *call) body(limit int64, style jsonin.PathStyle) (*jsonin.Node, error) {
+	data, err := c.read(limit)
+	if err != nil {
+		return nil, err
+	}
+	return jsonin.Parse(data, style)
+}
+
+// read reads the whole body.
+func (c *call) read(limit int64) ([]byte, error) {
+	tooLarge := &fault.Error{Kind: fault.TooLarge, Code: "request_too_large", Message: "The request body is larger than " + sizeText(limit) + "."}
+	if c.r.ContentLength > limit {
+		return nil, tooLarge
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, tooLarge
+	}
+	if err != nil {
+		return nil, &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Message: "The request body could not be read.", Err: err}
+	}
+	return data, nil
+}
+
+// methodNotAllowed answers 405, which no kind of error stands for: it exists on
+// the wire alone.
+func (c *call) methodNotAllowed(allow string) error {
+	c.w.Header().Set("Allow", allow)
+	e := &fault.Error{Kind: fault.Invalid, Code: "method_not_allowed", Message: c.r.Method + " is not allowed here; " + allow + " is."}
+	c.err = e
+	c.shape(&fixedStatus{c.w, http.StatusMethodNotAllowed}, e)
+	return nil
+}
+
+// fixedStatus replaces the status of an answer.
+type fixedStatus struct {
+	http.ResponseWriter
+	status int
+}
+
+func (f *fixedStatus) WriteHeader(int) { f.ResponseWriter.WriteHeader(f.status) }
+
+// fail answers with an error, or aborts the connection where an answer has
+// begun: a client must not take what it has for the whole.
+func (c *call) fail(err error) {
+	c.err = fault.From(err)
+	if c.w.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	c.shape(c.w, c.err)
+}
+
+// finish ends the call: a panic becomes a 500 where nothing was written, and
+// the request is logged once.
+func (c *call) finish() {
+	p := recover()
+	if p != nil && p != http.ErrAbortHandler {
+		c.err = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternal, Message: "An internal error occurred."}
+		c.api.opts.Logger.LogAttrs(c.ctx(), slog.LevelError, "panic",
+			slog.String("request_id", c.id), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+		if c.w.status == 0 {
+			c.shape(c.w, c.err)
+			p = nil
+		}
+	}
+	c.log()
+	if p != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// log writes the request's line.
+func (c *call) log() {
+	level := slog.LevelInfo
+	attrs := []slog.Attr{
+		slog.String("request_id", c.id),
+		slog.String("method", c.r.Method),
+		slog.String("path", c.r.URL.Path),
+		slog.Int("status", c.w.status),
+		slog.Duration("duration", time.Since(c.start)),
+	}
+	if c.caller.Organization != "" {
+		attrs = append(attrs, slog.String("organization", c.caller.Organization), slog.String("key", c.caller.Key))
+	}
+	if c.model != "" {
+		attrs = append(attrs, slog.String("model", c.model), slog.Int("input_tokens", c.inputTokens), slog.Int("output_tokens", c.outputTokens))
+	}
+	if c.err != nil {
+		attrs = append(attrs, slog.String("error", c.err.Code))
+		if c.err.Err != nil {
+			attrs = append(attrs, slog.String("cause", c.err.Err.Error()))
+		}
+		switch c.err.Kind {
+		case fault.Internal:
+			level = slog.LevelError
+		case fault.Unavailable, fault.Upstream:
+			level = slog.LevelWarn
+		}
+	}
+	c.api.opts.Logger.LogAttrs(c.ctx(), level, "request", attrs...)
+}

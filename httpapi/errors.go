@@ -1,0 +1,110 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+// status is the one table from kinds of errors to HTTP: the status in Shape A
+// and in Shape B, and the type that error.type and detail.error_type show. The
+// two shapes differ where the spec has them differ: an invalid Decision is 422.
+var status = map[fault.Kind]struct {
+	a, b int
+	kind string
+}{
+	fault.Internal:        {500, 500, "server_error"},
+	fault.Invalid:         {400, 422, "invalid_request_error"},
+	fault.Rejected:        {400, 400, "invalid_request_error"},
+	fault.Unauthenticated: {401, 401, "authentication_error"},
+	fault.NoCredits:       {402, 402, "insufficient_credits"},
+	fault.Denied:          {403, 403, "permission_error"},
+	fault.NotFound:        {404, 404, "invalid_request_error"},
+	fault.Conflict:        {409, 409, "invalid_request_error"},
+	fault.TooLarge:        {413, 413, "invalid_request_error"},
+	fault.RateLimited:     {429, 429, "rate_limit_error"},
+	fault.Unavailable:     {503, 503, "server_error"},
+	fault.Upstream:        {502, 502, "server_error"},
+	fault.Canceled:        {statusClientClosed, statusClientClosed, "invalid_request_error"},
+}
+
+// statusClientClosed is what nginx logs for a client that went away before its
+// answer; nobody but the log sees it.
+const statusClientClosed = 499
+
+// shape writes an error in one of the interface's two forms.
+type shape func(w http.ResponseWriter, e *fault.Error)
+
+// shapeA is the error object of every interface but Decisions.
+func shapeA(w http.ResponseWriter, e *fault.Error) {
+	s := status[e.Kind]
+	writeError(w, s.a, e, map[string]errorBody{"error": bodyOf(e)})
+}
+
+// errorBody is the error object of Shape A. Param is null where no field is at
+// fault.
+type errorBody struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    string  `json:"code"`
+}
+
+func bodyOf(e *fault.Error) errorBody {
+	body := errorBody{Message: e.Message, Type: status[e.Kind].kind, Code: e.Code}
+	if e.Param != "" {
+		body.Param = &e.Param
+	}
+	return body
+}
+
+// shapeB is the detail object of Decisions. Its error_type is the error's code,
+// which is validation_error for an invalid request.
+func shapeB(w http.ResponseWriter, e *fault.Error) {
+	type detail struct {
+		ErrorType string `json:"error_type"`
+		Message   string `json:"message"`
+	}
+	writeError(w, status[e.Kind].b, e, map[string]detail{"detail": {e.Code, e.Message}})
+}
+
+func writeError(w http.ResponseWriter, code int, e *fault.Error, body any) {
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+	}
+	writeJSON(w, code, body)
+}
+
+// writeJSON writes a whole answer.
+func writeJSON(w http.ResponseWriter, code int, body any) {
+	data, err := encode(body)
+	if err != nil {
+		panic(err) // a type of ours that cannot be encoded is a defect
+	}
+	writeBody(w, code, data)
+}
+
+// encode is json.Marshal without the escapes that only HTML needs.
+func encode(body any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(body); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
+
+// writeBody writes a whole JSON answer. A failing write means that the client
+// is gone; there is nobody left to tell.
+func writeBody(w http.ResponseWriter, code int, data []byte) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	w.WriteHeader(code)
+	w.Write(data)
+}

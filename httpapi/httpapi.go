@@ -1,0 +1,134 @@
+// Package httpapi is the wire: it turns the methods of a [svc.Service] into the
+// routes, bodies, errors and event streams of the interface, and does nothing
+// else. Its files are named for the nouns of the spec; what they share is here
+// (routes), in call.go (one request), errors.go (the two error shapes) and
+// sse.go (event streams).
+//
+//	http.ListenAndServe(addr, httpapi.New(service, httpapi.Options{}))
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/ids"
+)
+
+// Options are what a server may choose. The zero value is usable.
+type Options struct {
+	// Logger gets one line per request and one per internal error; nil is
+	// slog.Default(). No line holds a key, a prompt or an answer.
+	Logger *slog.Logger
+
+	// AdminKey enables /admin/v1 for its bearer; empty leaves those routes out.
+	AdminKey string
+
+	// Ready is asked by GET /readyz; nil is always ready.
+	Ready func() error
+
+	// NewRequestID makes the X-Request-Id of an answer; nil is a random one.
+	NewRequestID func() string
+}
+
+// API is the handler of the whole interface.
+type API struct {
+	service *svc.Service
+	opts    Options
+	mux     *http.ServeMux
+}
+
+// New returns the handler. It is safe for concurrent use, like any handler, and
+// holds nothing to be closed.
+func New(service *svc.Service, opts Options) *API {
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	if opts.NewRequestID == nil {
+		opts.NewRequestID = func() string { return ids.New("req") }
+	}
+	a := &API{service: service, opts: opts, mux: http.NewServeMux()}
+	for path, methods := range a.routes() {
+		a.mux.Handle(path, a.handler(methods))
+	}
+	a.mux.Handle("/", a.handler(nil))
+	return a
+}
+
+// ServeHTTP implements [http.Handler].
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+
+// endpoint answers one kind of request. It either writes an answer and returns
+// nil, or writes nothing and returns an error for the route's shape.
+type endpoint func(*call) error
+
+// methods are the endpoints of one path by HTTP method.
+type methods map[string]endpoint
+
+// routes is the table of all paths.
+func (a *API) routes() map[string]methods {
+	return map[string]methods{
+		"/healthz": {"GET": a.health},
+		"/readyz":  {"GET": a.ready},
+
+		"/v1/models":            {"GET": authenticated(a.listModels)},
+		"/v1/models/{model...}": {"GET": authenticated(a.getModel)},
+	}
+}
+
+// handler serves one path: it finds the endpoint for the method, runs it, turns
+// its error into the path's shape and logs the request. A path without methods
+// is unknown.
+func (a *API) handler(m methods) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := newCall(a, w, r)
+		defer c.finish()
+		c.w.Header().Set("X-Request-Id", c.id)
+		if err := m.serve(c); err != nil {
+			c.fail(err)
+		}
+	})
+}
+
+func (m methods) serve(c *call) error {
+	if m == nil {
+		return &fault.Error{Kind: fault.NotFound, Code: "not_found", Message: "There is no route " + c.r.Method + " " + c.r.URL.Path + "."}
+	}
+	method := c.r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if e, ok := m[method]; ok {
+		return e(c)
+	}
+	return c.methodNotAllowed(m.allowed())
+}
+
+// allowed is the value of the Allow header.
+func (m methods) allowed() string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+func (a *API) health(c *call) error {
+	return c.json(map[string]string{"status": "ok"})
+}
+
+func (a *API) ready(c *call) error {
+	if a.opts.Ready == nil {
+		return a.health(c)
+	}
+	if err := a.opts.Ready(); err != nil {
+		return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The service is not ready.",
+			RetryAfter: time.Second, Err: err}
+	}
+	return a.health(c)
+}

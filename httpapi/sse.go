@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// keepaliveEvery is the silence after which a comment line is sent.
+	keepaliveEvery = 15 * time.Second
+	// stallTimeout is how long a client may take no bytes, give or take a
+	// keepalive, until its connection is given up.
+	stallTimeout = time.Minute
+)
+
+// keepalive is a comment that belongs to the event that follows it: with a
+// blank line of its own some clients take it for an empty event.
+var keepalive = []byte(": keepalive\n")
+
+// eventStream writes server-sent events: each with one write and one flush, and
+// a keepalive whenever nothing was sent for a while. The header goes out with
+// the first of them, so that until then the call can still be refused. It must
+// be closed. send and close belong to one goroutine; the keepalives come from a
+// timer's.
+type eventStream struct {
+	w     *answer
+	rc    *http.ResponseController
+	timer *time.Timer
+
+	mu     sync.Mutex
+	last   time.Time // when something was sent
+	err    error     // of the first write that failed
+	closed bool
+}
+
+// stream begins an event stream. The caller closes it.
+func (c *call) stream() *eventStream {
+	// The controller of the server's own writer: it flushes without unwrapping.
+	s := &eventStream{w: c.w, rc: http.NewResponseController(c.w.ResponseWriter), last: time.Now()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.extend()
+	s.timer = time.AfterFunc(keepaliveEvery, s.tick)
+	return s
+}
+
+// extend moves the write deadline, which the server sets for whole answers. A
+// writer that knows no deadlines has none to move.
+func (s *eventStream) extend() { _ = s.rc.SetWriteDeadline(time.Now().Add(stallTimeout)) }
+
+// send writes one encoded event and reports why it could not: the client is
+// gone. The caller may reuse the bytes.
+func (s *eventStream) send(event []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.write(event)
+	return s.err
+}
+
+// write is called with the lock held.
+func (s *eventStream) write(p []byte) {
+	if s.err != nil || s.closed {
+		return
+	}
+	if s.w.status == 0 {
+		h := s.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-cache, no-transform")
+		h.Set("X-Accel-Buffering", "no") // proxies must not hold events back
+		s.w.WriteHeader(http.StatusOK)
+	}
+	if _, s.err = s.w.Write(p); s.err == nil {
+		s.err = s.rc.Flush()
+	}
+	s.last = time.Now()
+}
+
+// tick sends a keepalive if nothing was sent for long enough, and arms the
+// timer for when that will be the case again. Sending an event leaves the timer
+// alone, which keeps events cheap.
+func (s *eventStream) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.err != nil {
+		return
+	}
+	s.extend()
+	if time.Since(s.last) >= keepaliveEvery {
+		s.write(keepalive)
+	}
+	s.timer.Reset(keepaliveEvery - time.Since(s.last))
+}
+
+// close stops the keepalives. When it returns none is being written.
+func (s *eventStream) close() {
+	s.timer.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}

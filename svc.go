@@ -1,0 +1,124 @@
+// Package svc is an inference service for a Go program: five interfaces in
+// front of any language model. A [Service] judges ([Service.Decide]), holds
+// stateful turns, answers stateless chats ([Service.CompleteChat],
+// [Service.StreamChat]), and keeps conversations and files, for any number of
+// organizations with their own keys, credits and data.
+//
+//	service, err := svc.New(ctx, svc.Options{})
+//	caller, err := service.CallerFor(ctx, svc.DefaultOrganization)
+//	judgment, err := service.Decide(ctx, caller, &decisions.Request{…})
+//
+// Requests and answers are types of the package that is named for their noun:
+// decisions, chat, and so on. What lies under the service is exchangeable: where
+// it keeps its data (package storage) and which model answers (package model).
+// Package httpapi puts the service on the network, and the program svcd runs it.
+package svc
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// What most programs that embed the service have to name.
+type (
+	Caller = accounts.Caller // who an operation is done for
+	Error  = fault.Error     // what every failing operation returns, after [fault.From]
+	Prices = accounts.Prices // of one model
+)
+
+// DefaultOrganization is the ID of the organization that [Service.Bootstrap]
+// creates.
+const DefaultOrganization = accounts.DefaultOrganization
+
+// Options are what a Service is made of. The zero value is a service that keeps
+// everything in memory and answers with the built-in model.
+type Options struct {
+	// Store keeps everything; nil is a store in memory. The service closes it.
+	Store storage.Store
+
+	// Backend is the model; nil is the built-in one. A backend that is a
+	// model.Scorer decides, too.
+	Backend model.Backend
+
+	// Prices are prices by model ID. A model that is not in it has DefaultPrices;
+	// nil stands for those of accounts.DefaultPrices.
+	Prices        map[string]Prices
+	DefaultPrices *Prices
+
+	// Logger gets the failures of background work; nil is slog.Default().
+	Logger *slog.Logger
+
+	// Now is the clock and NewID makes the IDs of objects, later ones sorting
+	// after earlier ones. Nil is the real clock and random IDs.
+	Now   func() time.Time
+	NewID func(prefix string) string
+}
+
+// Service is the product: one plain method per operation of the interface, in
+// the files of this package that are named for the nouns. All methods may be
+// called concurrently. They return errors that are *[Error] values or become
+// one with fault.From.
+type Service struct {
+	backend  model.Backend
+	accounts *accounts.Service
+	closers  []func() error // run last to first
+}
+
+// New returns a Service, which must be closed. ctx bounds the start alone. Where
+// the store has no organization yet, [Service.Bootstrap] makes one.
+func New(ctx context.Context, o Options) (*Service, error) {
+	s := &Service{backend: o.Backend}
+	s.closers = append(s.closers, o.Store.Close)
+	var err error
+	s.accounts, err = accounts.New(ctx, accounts.Options{
+		Store: o.Store, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Now: o.Now, NewID: o.NewID, Log: o.Logger,
+	})
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.closers = append(s.closers, s.accounts.Close)
+	return s, nil
+}
+
+// Close ends background work, waits for it and closes the store. Operations
+// must have ended before. It returns the first error; closing twice is no error.
+func (s *Service) Close() error {
+	var first error
+	for _, closer := range slices.Backward(s.closers) {
+		if err := closer(); err != nil && first == nil {
+			first = err
+		}
+	}
+	s.closers = nil
+	return first
+}
+
+// Models returns the models that the caller's key may use, in the order of the
+// backend.
+func (s *Service) Models(caller Caller) []model.Info {
+	var models []model.Info
+	for _, info := range model.List(s.backend) {
+		if caller.Allow(info.ID) == nil {
+			models = append(models, info)
+		}
+	}
+	return models
+}
+
+// Model returns the model with an ID. The error is NotFound, also for a model
+// that the caller's key may not use.
+func (s *Service) Model(caller Caller, id string) (model.Info, error) {
+	info, ok := model.Find(s.backend, id)
+	if !ok || caller.Allow(id) != nil {
+		return model.Info{}, fault.Missing(model.CodeNotFound, "model", id)
+	}
+	return info, nil
+}
