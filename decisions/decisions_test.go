@@ -32,11 +32,16 @@ type fixture struct {
 func newFixture(t testing.TB, script *modeltest.Script) *fixture {
 	t.Helper()
 	ctx := context.Background()
-	books, err := accounts.New(ctx, accounts.Options{Store: memstore.New()})
+	store := memstore.New()
+	books, err := accounts.New(ctx, accounts.Options{Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { books.Close() })
+	t.Cleanup(func() {
+		if err := errors.Join(books.Close(), store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 	f := &fixture{
 		Service:  New(Options{Backend: script, Accounts: books, Concurrency: 3}),
 		script:   script,
@@ -91,9 +96,9 @@ func TestDecide(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t, &modeltest.Script{Scores: fixed(0, 0.125, 0.375)})
 	got, err := f.Decide(t.Context(), f.caller, request(
-		Question{Name: "yes or no", Type: Noul},
-		Question{Name: "which", Type: Choice, Criteria: json.RawMessage(`{"z":null,"a":"described"}`)},
-		Question{Name: "how much", Type: Score, Criteria: json.RawMessage(`["little",{"very":"much"}]`)},
+		Question{Name: "yes or no", Type: Noul, Instructions: "Is it?"},
+		Question{Name: "which", Type: Choice, Instructions: "Which?", Criteria: json.RawMessage(`{"z":null,"a":"described"}`)},
+		Question{Name: "how much", Type: Score, Instructions: "How much?", Criteria: json.RawMessage(`["little",{"very":"much"}]`)},
 	))
 	is.NoErr(err)
 	is.Equal(got, &Response{
@@ -430,6 +435,7 @@ func BenchmarkDecide16Questions(b *testing.B) {
 		req.Questions = append(req.Questions, q)
 	}
 	req.State = json.RawMessage(`"` + strings.Repeat("some words of state ", 100) + `"`)
+	f.caller = f.organization(b, 1_000_000*accounts.Dollar)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := f.Decide(b.Context(), f.caller, req); err != nil {

@@ -119,11 +119,7 @@ func describe(kind Type, o option) string {
 }
 
 func writeQuestion(b *strings.Builder, q *question) {
-	b.WriteString("Question (" + q.name + "):")
-	if q.instructions != "" {
-		b.WriteString(" " + q.instructions)
-	}
-	b.WriteString("\n\n")
+	b.WriteString("Question (" + q.name + "): " + q.instructions + "\n\n")
 }
 
 func writeLabels(b *strings.Builder, answers []model.Option) {

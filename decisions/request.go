@@ -36,12 +36,9 @@ const (
 
 // Question is one question about the state.
 type Question struct {
-	Name string // at most [MaxQuestionName] characters
-	Type Type
-
-	// Instructions say what is asked. They may be empty where the name and the
-	// criteria say it.
-	Instructions string
+	Name         string // at most [MaxQuestionName] characters
+	Type         Type
+	Instructions string // what is asked; required
 
 	// Criteria is JSON whose shape depends on Type; null is the same as none.
 	// A description is a string, an object or an array.

@@ -71,7 +71,7 @@ func parseState(raw json.RawMessage) (string, error) {
 
 func parseQuestions(asked []Question) ([]question, error) {
 	if len(asked) < 1 || len(asked) > MaxQuestions {
-		return nil, invalid("questions", "must have 1 to %d questions, has %d", MaxQuestions, len(asked))
+		return nil, invalid("questions", "must have 1 to %d questions", MaxQuestions)
 	}
 	names := make(map[string]bool, len(asked))
 	questions := make([]question, len(asked))
@@ -89,6 +89,9 @@ func parseQuestions(asked []Question) ([]question, error) {
 		if err != nil {
 			return nil, err
 		}
+		if q.Instructions == "" {
+			return nil, invalid(path, "must have required property 'instructions'")
+		}
 		questions[i] = question{name: q.Name, kind: q.Type, instructions: q.Instructions, options: options}
 	}
 	return questions, nil
@@ -96,25 +99,35 @@ func parseQuestions(asked []Question) ([]question, error) {
 
 // parseCriteria returns the possible answers to the question at path.
 func parseCriteria(path string, q *Question) ([]option, error) {
-	missing := len(q.Criteria) == 0 || shapeOf(q.Criteria) == jsonNull
+	want, reason := jsonObject, "must be an object"
 	switch q.Type {
-	case Noul:
-		if missing {
-			return yesOrNo(), nil
-		}
-		return parseNoul(path+"/criteria", q.Criteria)
-	case Choice, Score:
-		if missing {
-			return nil, invalid(path, "must have required property 'criteria'")
-		}
-		if q.Type == Choice {
-			return parseOptions(path+"/criteria", q.Criteria)
-		}
-		return parseLevels(path+"/criteria", q.Criteria)
+	case Noul, Choice:
+	case Score:
+		want, reason = jsonArray, "must be an array"
 	case "":
 		return nil, invalid(path, "must have required property 'type'")
 	default:
 		return nil, invalid(path+"/type", "must be one of noul, choice, score")
+	}
+	shape := jsonNull
+	if len(q.Criteria) > 0 {
+		shape = shapeOf(q.Criteria)
+	}
+	switch {
+	case shape == jsonNull && q.Type == Noul:
+		return yesOrNo(), nil
+	case shape == jsonNull:
+		return nil, invalid(path, "must have required property 'criteria'")
+	case shape != want:
+		return nil, invalid(path+"/criteria", "%s", reason)
+	}
+	switch q.Type {
+	case Noul:
+		return parseNoul(path+"/criteria", q.Criteria)
+	case Choice:
+		return parseOptions(path+"/criteria", q.Criteria)
+	default:
+		return parseLevels(path+"/criteria", q.Criteria)
 	}
 }
 
@@ -151,17 +164,14 @@ func parseOptions(path string, criteria json.RawMessage) ([]option, error) {
 	return options, nil
 }
 
-// parseMembers reads an object from names to descriptions in the order it is
-// written, and stops after one member more than most. A description that is
+// parseMembers reads a valid object from names to descriptions in the order it
+// is written, and stops after one member more than most. A description that is
 // null is none.
 func parseMembers(path string, object json.RawMessage, most int) ([]option, error) {
-	if shapeOf(object) != jsonObject {
-		return nil, invalid(path, "must be an object")
-	}
 	var members []option
 	names := make(map[string]bool)
 	d := json.NewDecoder(bytes.NewReader(object))
-	d.Token() // the brace: the text is known to be an object
+	d.Token() // the brace
 	for d.More() && len(members) <= most {
 		key, err := d.Token()
 		if err != nil {
@@ -175,7 +185,7 @@ func parseMembers(path string, object json.RawMessage, most int) ([]option, erro
 			return nil, invalid(path+"/"+m.name, "the name is used twice")
 		}
 		names[m.name] = true
-		switch shapeOf(m.description) {
+		switch shapeOfValid(m.description) {
 		case jsonString, jsonObject, jsonArray:
 		case jsonNull:
 			m.description = nil
@@ -187,19 +197,17 @@ func parseMembers(path string, object json.RawMessage, most int) ([]option, erro
 	return members, nil
 }
 
+// parseLevels reads a valid array of descriptions.
 func parseLevels(path string, criteria json.RawMessage) ([]option, error) {
-	if shapeOf(criteria) != jsonArray {
-		return nil, invalid(path, "must be an array")
-	}
 	var levels []option
 	d := json.NewDecoder(bytes.NewReader(criteria))
-	d.Token() // the bracket: the text is known to be an array
+	d.Token() // the bracket
 	for d.More() && len(levels) <= MaxLevels {
 		level := option{name: strconv.Itoa(len(levels))}
 		if err := d.Decode(&level.description); err != nil {
 			return nil, err
 		}
-		switch shapeOf(level.description) {
+		switch shapeOfValid(level.description) {
 		case jsonString, jsonObject, jsonArray:
 		default:
 			return nil, invalid(path+"/"+level.name, "must be a string, an object or an array")
@@ -228,6 +236,10 @@ func shapeOf(raw json.RawMessage) shape {
 	if !json.Valid(raw) {
 		return jsonBad
 	}
+	return shapeOfValid(raw)
+}
+
+func shapeOfValid(raw json.RawMessage) shape {
 	switch bytes.TrimLeft(raw, " \t\r\n")[0] {
 	case '"':
 		return jsonString

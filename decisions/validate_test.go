@@ -37,7 +37,7 @@ func noulQuestions(n int) []Question {
 }
 
 func one(kind Type, criteria string) []Question {
-	return []Question{{Name: "q", Type: kind, Criteria: json.RawMessage(criteria)}}
+	return []Question{{Name: "q", Type: kind, Instructions: "Which?", Criteria: json.RawMessage(criteria)}}
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -53,10 +53,10 @@ func TestParseRefuses(t *testing.T) {
 		{"null state", "null", noulQuestions(1), "state", "state: must be a string, an object or an array"},
 		{"number as state", "7", noulQuestions(1), "state", "state: must be a string, an object or an array"},
 		{"no JSON as state", "{", noulQuestions(1), "state", "state: must be a string, an object or an array"},
-		{"no questions", `""`, nil, "questions", "questions: must have 1 to 16 questions, has 0"},
-		{"17 questions", `""`, noulQuestions(17), "questions", "questions: must have 1 to 16 questions, has 17"},
+		{"no questions", `""`, nil, "questions", "questions: must have 1 to 16 questions"},
+		{"17 questions", `""`, noulQuestions(17), "questions", "questions: must have 1 to 16 questions"},
 		{"long name", `""`, []Question{{Name: long, Type: Noul}}, "questions/" + long, "questions/" + long + ": the name must have at most 100 characters"},
-		{"name twice", `""`, []Question{{Name: "a", Type: Noul}, {Name: "a", Type: Noul}}, "questions/a", "questions/a: the name is used twice"},
+		{"name twice", `""`, []Question{{Name: "a", Type: Noul, Instructions: "Is it?"}, {Name: "a", Type: Noul}}, "questions/a", "questions/a: the name is used twice"},
 		{"no type", `""`, one("", ""), "questions/q", "questions/q: must have required property 'type'"},
 		{"unknown type", `""`, one("bool", ""), "questions/q/type", "questions/q/type: must be one of noul, choice, score"},
 
@@ -80,6 +80,8 @@ func TestParseRefuses(t *testing.T) {
 		{"11 levels", `""`, one(Score, string(levelsJSON(11))), "questions/q/criteria", "questions/q/criteria: must have 2 to 10 levels"},
 		{"level null", `""`, one(Score, `["a",null]`), "questions/q/criteria/1", "questions/q/criteria/1: must be a string, an object or an array"},
 		{"level a number", `""`, one(Score, `[1,2]`), "questions/q/criteria/0", "questions/q/criteria/0: must be a string, an object or an array"},
+		{"no instructions", `""`, []Question{{Name: "q", Type: Noul}}, "questions/q", "questions/q: must have required property 'instructions'"},
+		{"neither criteria nor instructions", `""`, []Question{{Name: "q", Type: Score}}, "questions/q", "questions/q: must have required property 'criteria'"},
 		{"second question at fault", `""`, append(noulQuestions(1), one(Score, "")...), "questions/q", "questions/q: must have required property 'criteria'"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,7 +104,7 @@ func TestParseAccepts(t *testing.T) {
 		{"object with spaces", " {} ", noulQuestions(1)},
 		{"array", "[1]", noulQuestions(1)},
 		{"16 questions", `""`, noulQuestions(16)},
-		{"100 characters of two bytes", `""`, []Question{{Name: strings.Repeat("é", MaxQuestionName), Type: Noul}}},
+		{"100 characters of two bytes", `""`, []Question{{Name: strings.Repeat("é", MaxQuestionName), Type: Noul, Instructions: "Is it?"}}},
 		{"noul without descriptions", `""`, one(Noul, `{}`)},
 		{"noul null", `""`, one(Noul, `null`)},
 		{"noul with one", `""`, one(Noul, `{"false":{"like":["this"]}}`)},
