@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -66,9 +67,10 @@ type Options struct {
 // called concurrently. They return errors that are *[Error] values or become
 // one with fault.From.
 type Service struct {
-	backend  model.Backend
-	accounts *accounts.Service
-	closers  []func() error // run last to first
+	backend   model.Backend
+	accounts  *accounts.Service
+	decisions *decisions.Service
+	closers   []func() error // run last to first
 }
 
 // New returns a Service, which must be closed. ctx bounds the start alone. Where
@@ -85,6 +87,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.accounts.Close)
+	s.decisions = decisions.New(decisions.Options{Backend: s.backend, Accounts: s.accounts})
 	return s, nil
 }
 
