@@ -11,6 +11,7 @@ package decisions
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/accounts"
@@ -118,7 +119,7 @@ func (s *Service) checkWindow(ctx context.Context, info model.Info, base model.S
 	}
 	req := &model.Request{Model: base.Model, Messages: []model.Message{
 		model.TextMessage(model.System, base.Instructions),
-		{Role: model.User, Parts: append(base.State[:len(base.State):len(base.State)], model.Text(questions.String()))},
+		{Role: model.User, Parts: slices.Concat(base.State, []model.Part{model.Text(questions.String())})},
 	}}
 	most := info.Window() - info.Window()/128
 	if model.PromptTokens(req, func(text string) int { return len(text) }) <= most {

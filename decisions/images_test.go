@@ -76,6 +76,9 @@ func TestParseImagesAtTheLimits(t *testing.T) {
 func TestParseImagesRefuses(t *testing.T) {
 	good := Image{"image/png", encode(pngBytes(t, 3, 2))}
 	half := Image{"image/png", sized(t, MaxImageSize)}
+	flat := jpegBytes(t, 3, 2)
+	height := bytes.Index(flat, []byte{0xff, 0xc0}) + 5 // in the frame header: its marker, length and precision come first
+	flat[height], flat[height+1] = 0, 0
 	for _, c := range []struct {
 		name    string
 		images  []Image
@@ -95,6 +98,7 @@ func TestParseImagesRefuses(t *testing.T) {
 		{"webp that is not", []Image{{"image/webp", good.Base64}}, "images/0", "images/0: the bytes do not match the mediaType image/webp"},
 		{"text", []Image{{"image/jpeg", encode([]byte("hello"))}}, "images/0", "images/0: the bytes do not match the mediaType image/jpeg"},
 		{"magic alone", []Image{{"image/png", encode(pngBytes(t, 3, 2)[:9])}}, "images/0", "images/0: the bytes are not a readable image/png"},
+		{"no height", []Image{{"image/jpeg", encode(flat)}}, "images/0", "images/0: the bytes are not a readable image/jpeg"},
 		{"one byte too many", []Image{{"image/png", sized(t, MaxImageSize+1)}}, "images/0", "images/0: the image must have at most 4194304 bytes, has 4194305"},
 		{"too many bytes together", []Image{half, half, good}, "images/2", "images/2: the images must have at most 8388608 bytes in total"},
 		{"five images", slices.Repeat([]Image{good}, 5), "images/4", "images/4: there may be at most 4 images"},

@@ -62,7 +62,6 @@ func decodeDecision(root *jsonin.Node) (*decisions.Request, error) {
 // decodeImage reads an image. Its errors name the image, not the member at
 // fault: the spec has their messages begin with images/<index>.
 func decodeImage(image *jsonin.Node) decisions.Image {
-	image.Object()
 	for _, name := range [...]string{"mediaType", "base64"} {
 		if f := image.Field(name); !f.Absent() && !f.IsText() {
 			image.Fail("%s must be a string", name)
