@@ -167,7 +167,7 @@ func TestDecideAnyNumberOfOptions(t *testing.T) {
 				t.Errorf("%d calls, want %d", len(calls), c.calls)
 			}
 			first := model.EstimateTokens(calls[0].Request.Question)
-			state := model.EstimateTokens(instructions) + model.EstimateTokens("\"\"\"\nx\n\"\"\"")
+			state := model.EstimateTokens(instructions) + model.EstimateTokens("\"\"\"\nx\n\"\"\"\n\n")
 			if want := first + state; resp.Usage.InputTokens != want {
 				t.Errorf("%d input tokens, want %d: the state and the question once", resp.Usage.InputTokens, want)
 			}
@@ -253,7 +253,7 @@ func TestDecideOrderOfCalls(t *testing.T) {
 		}
 		is.NoErr(<-done)
 		calls := f.script.ScoreCalls()
-		is.True(strings.HasPrefix(calls[0].Request.Question, "Question (q0): "))
+		is.True(strings.Contains(calls[0].Request.Question, "Is it 0?"))
 		for _, c := range calls {
 			is.Equal(c.Request.Instructions, calls[0].Request.Instructions)
 			is.Equal(c.Request.State, calls[0].Request.State)
@@ -268,9 +268,9 @@ func TestDecideFirstErrorEndsTheRest(t *testing.T) {
 		fail := make(chan struct{})
 		f := newFixture(t, &modeltest.Script{Scores: func(ctx context.Context, req *model.ScoreRequest) (*model.Scores, error) {
 			switch {
-			case strings.HasPrefix(req.Question, "Question (q0)"):
+			case strings.Contains(req.Question, "Is it 0?"):
 				return &model.Scores{Probabilities: []float64{1, 0}}, nil
-			case strings.HasPrefix(req.Question, "Question (q3)"):
+			case strings.Contains(req.Question, "Is it 3?"):
 				<-fail
 				return nil, busy
 			}
@@ -417,7 +417,7 @@ func TestDecideCountsEverything(t *testing.T) {
 	is.Equal(counted, &model.Request{Model: "m", Messages: []model.Message{
 		model.TextMessage(model.System, instructions),
 		{Role: model.User, Parts: []model.Part{
-			model.Text("\"\"\"\nx\n\"\"\""),
+			model.Text("\"\"\"\nx\n\"\"\"\n\n"),
 			model.Image{MediaType: "image/png", Data: pngBytes(t, 3, 2), Width: 3, Height: 2},
 			model.Text(asked),
 		}},

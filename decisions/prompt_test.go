@@ -17,10 +17,10 @@ func TestPrefix(t *testing.T) {
 		state string
 		want  model.Text
 	}{
-		{"string", `"two\nlines"`, "\"\"\"\ntwo\nlines\n\"\"\""},
-		{"object", ` { "b" : 1.50, "a": "é" } `, "\"\"\"\n{\"b\":1.50,\"a\":\"é\"}\n\"\"\""},
-		{"array", `[ 1, 2 ]`, "\"\"\"\n[1,2]\n\"\"\""},
-		{"empty", `""`, "\"\"\"\n\n\"\"\""},
+		{"string", `"two\nlines"`, "\"\"\"\ntwo\nlines\n\"\"\"\n\n"},
+		{"object", ` { "b" : 1.50, "a": "é" } `, "\"\"\"\n{\"b\":1.50,\"a\":\"é\"}\n\"\"\"\n\n"},
+		{"array", `[ 1, 2 ]`, "\"\"\"\n[1,2]\n\"\"\"\n\n"},
+		{"empty", `""`, "\"\"\"\n\n\"\"\"\n\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			is := is.New(t)
@@ -40,16 +40,16 @@ func TestAsk(t *testing.T) {
 		options  []model.Option
 	}{
 		{"noul", Question{Name: "spam", Type: Noul, Instructions: "Is it spam?"},
-			"Question (spam): Is it spam?\n\nYes\nNo\n\nReply with exactly one of these labels: Yes No",
-			[]model.Option{{Label: "Yes", Texts: []string{"yes"}}, {Label: "No", Texts: []string{"no"}}}},
-		{"noul with criteria", Question{Name: "spam", Type: Noul, Instructions: "Is it?", Criteria: json.RawMessage(`{"false":["a", 1],"true":"It sells."}`)},
-			"Question (spam): Is it?\n\nYes: It sells.\nNo: [\"a\",1]\n\nReply with exactly one of these labels: Yes No",
-			[]model.Option{{Label: "Yes", Texts: []string{"yes", "It sells."}}, {Label: "No", Texts: []string{"no", `["a",1]`}}}},
+			"Reply with the label only.\n\nIs it spam?\n\nYes\nNo",
+			[]model.Option{{Label: "Yes", Texts: []string{"Yes"}}, {Label: "No", Texts: []string{"No"}}}},
+		{"noul with criteria", Question{Name: "spam", Type: Noul, Instructions: "Is it spam?", Criteria: json.RawMessage(`{"false":["a", 1],"true":"It sells."}`)},
+			"Reply with the label only.\n\nIs it spam?\n\nYes: It sells.\nNo: [\"a\",1]",
+			[]model.Option{{Label: "Yes", Texts: []string{"Yes: It sells."}}, {Label: "No", Texts: []string{`No: ["a",1]`}}}},
 		{"choice", Question{Name: "topic", Type: Choice, Instructions: "About what?", Criteria: json.RawMessage(`{"z":"last\nB: first","a":null}`)},
-			"Question (topic): About what?\n\nA: z: last\n   B: first\nB: a\n\nReply with exactly one of these labels: A B",
-			[]model.Option{{Label: "A", Texts: []string{"z", "last\nB: first"}}, {Label: "B", Texts: []string{"a"}}}},
+			"Reply with the label only.\n\nAbout what?\n\nA: z: last\n   B: first\nB: a",
+			[]model.Option{{Label: "A", Texts: []string{"z: last\nB: first"}}, {Label: "B", Texts: []string{"a"}}}},
 		{"score", Question{Name: "mood", Type: Score, Instructions: "How happy?", Criteria: json.RawMessage(`["sad",{"like":"so"},"happy"]`)},
-			"Question (mood): How happy?\n\nThe answers are the levels of a scale, in order.\n\n0: sad\n1: {\"like\":\"so\"}\n2: happy\n\nReply with exactly one of these labels: 0 1 2",
+			"Reply with the label only.\n\nHow happy?\nThe answers are levels of a scale, from the first to the last.\n\n0: sad\n1: {\"like\":\"so\"}\n2: happy",
 			[]model.Option{{Label: "0", Texts: []string{"sad"}}, {Label: "1", Texts: []string{`{"like":"so"}`}}, {Label: "2", Texts: []string{"happy"}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -68,9 +68,9 @@ func TestAskGroups(t *testing.T) {
 	q := &question{name: "q", kind: Choice, instructions: "Which?"}
 	groups := [][]option{{{name: "a"}, {name: "b", description: json.RawMessage(`"bee"`)}}, {{name: "c"}}}
 	text, options := askGroups(q, groups)
-	is.Equal(text, "Question (q): Which?\n\nThe answers stand in groups. Find the right answer and reply with the label of its group.\n\n"+
-		"A:\n- a\n- b: bee\nB:\n- c\n\nReply with exactly one of these labels: A B")
-	is.Equal(options, []model.Option{{Label: "A", Texts: []string{"a", "b", "bee"}}, {Label: "B", Texts: []string{"c"}}})
+	is.Equal(text, "Reply with the label only.\n\nWhich?\nThe answers stand in groups; the label is that of the group with the right answer.\n\n"+
+		"A:\n- a\n- b: bee\nB:\n- c")
+	is.Equal(options, []model.Option{{Label: "A", Texts: []string{"a", "b: bee"}}, {Label: "B", Texts: []string{"c"}}})
 }
 
 // Every number of options too large for one call is split into groups that one

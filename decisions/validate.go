@@ -151,7 +151,7 @@ func parseNoul(path string, criteria json.RawMessage) ([]option, error) {
 	return options, nil
 }
 
-func yesOrNo() []option { return []option{{name: "yes"}, {name: "no"}} }
+func yesOrNo() []option { return []option{{name: "Yes"}, {name: "No"}} }
 
 func parseOptions(path string, criteria json.RawMessage) ([]option, error) {
 	options, err := parseMembers(path, criteria, MaxOptions)

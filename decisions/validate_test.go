@@ -31,7 +31,7 @@ func levelsJSON(n int) json.RawMessage {
 func noulQuestions(n int) []Question {
 	questions := make([]Question, n)
 	for i := range questions {
-		questions[i] = Question{Name: fmt.Sprintf("q%d", i), Type: Noul, Instructions: "Is it?"}
+		questions[i] = Question{Name: fmt.Sprintf("q%d", i), Type: Noul, Instructions: fmt.Sprintf("Is it %d?", i)}
 	}
 	return questions
 }

@@ -156,7 +156,7 @@ func TestDecisions(t *testing.T) {
 		`"a":{"type":"choice","choice":"a","probabilities":{"z & y":0.25,"a":0.75},"confidence":0.75},`+
 		`"10":{"type":"score","score":0.75,"legend":{"0":"little","1":{"very":"much"}},"probabilities":{"0":0.25,"1":0.75},"confidence":0.75}},`+
 		`"usage":{"input_tokens":130,"output_tokens":0}}`)
-	is.Equal(a.script.ScoreCalls()[0].Request.State, []model.Part{model.Text("\"\"\"\n{\"text\":\"x\"}\n\"\"\"")})
+	is.Equal(a.script.ScoreCalls()[0].Request.State, []model.Part{model.Text("\"\"\"\n{\"text\":\"x\"}\n\"\"\"\n\n")})
 }
 
 func TestDecisionsShowImagesToTheModel(t *testing.T) {
