@@ -254,26 +254,20 @@ func (s *Service) DeleteTurn(ctx context.Context, caller accounts.Caller, id str
 	})
 }
 
-// Items returns addressable items of the organization by their IDs, in order.
-// The error is NotFound and names the first that does not exist.
-func (s *Service) Items(ctx context.Context, caller accounts.Caller, ids []string) ([]Item, error) {
-	var items []Item
+// Item returns an addressable item of the organization, whichever conversation
+// it is in. The error is NotFound.
+func (s *Service) Item(ctx context.Context, caller accounts.Caller, id string) (Item, error) {
+	var e Entry
 	err := s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) error {
-		items = nil
-		for _, id := range ids {
-			e, in, err := findAnywhere(tx, id)
-			if err == nil {
-				_, err = tx.Get(conversationKey(in))
-			}
-			if errors.Is(err, storage.ErrNotFound) {
-				return fault.Missing(CodeItemNotFound, "item", id)
-			}
-			if err != nil {
-				return err
-			}
-			items = append(items, e.Item)
+		var in string
+		var err error
+		if e, in, err = findAnywhere(tx, id); err == nil {
+			_, err = tx.Get(conversationKey(in))
 		}
-		return nil
+		if errors.Is(err, storage.ErrNotFound) {
+			return fault.Missing(CodeItemNotFound, "item", id)
+		}
+		return err
 	})
-	return items, err
+	return e.Item, err
 }

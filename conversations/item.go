@@ -7,9 +7,9 @@ import (
 )
 
 // Item is one thing that was said or done in a conversation: a [*Message], a
-// [*FunctionCall], a [*FunctionCallOutput] or a [*WebSearch]. Items are encoded
-// as JSON in the form of the interface. An item that was stored or sent is not
-// changed any more.
+// [*FunctionCall], a [*FunctionCallOutput] or a [*WebSearch]; in the input of a
+// turn also a [Reference]. Items are encoded as JSON in the form of the
+// interface. An item that was stored or sent is not changed any more.
 type Item interface {
 	// ItemID returns the item's ID, which is empty for an item that a caller
 	// sends and which has not been stored.
@@ -86,16 +86,46 @@ type WebSearch struct {
 	Results string   // what was found, as the model reads it; not part of the interface
 }
 
+// Reference stands for an item of the organization's that is stored, by its ID.
+// It is never stored itself.
+type Reference struct{ ID string }
+
 // ItemID implements [Item].
 func (m *Message) ItemID() string            { return m.ID }
 func (c *FunctionCall) ItemID() string       { return c.ID }
 func (o *FunctionCallOutput) ItemID() string { return o.ID }
 func (w *WebSearch) ItemID() string          { return w.ID }
+func (r Reference) ItemID() string           { return r.ID }
 
 func (*Message) item()            {}
 func (*FunctionCall) item()       {}
 func (*FunctionCallOutput) item() {}
 func (*WebSearch) item()          {}
+func (Reference) item()           {}
+
+// WithID returns a copy of an item with a fresh ID, to be stored as part of
+// another turn. A reference is returned as it is.
+func WithID(item Item, newID func(prefix string) string) Item {
+	switch item := item.(type) {
+	case *Message:
+		m := *item
+		m.ID, m.Status = newID("msg"), Completed
+		return &m
+	case *FunctionCall:
+		c := *item
+		c.ID, c.Status = newID("fc"), Completed
+		return &c
+	case *FunctionCallOutput:
+		o := *item
+		o.ID = newID("fco")
+		return &o
+	case *WebSearch:
+		w := *item
+		w.ID = newID("ws")
+		return &w
+	}
+	return item
+}
 
 // MarshalJSON writes the message as the interface shows it. It has an ID and a
 // status only where it is stored or being made.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -108,6 +109,18 @@ func (c *call) body(limit int64, style jsonin.PathStyle) (*jsonin.Node, error) {
 		return nil, err
 	}
 	return jsonin.Parse(data, style)
+}
+
+// optionalBody reads a JSON body that may be left out: empty is an empty object.
+func (c *call) optionalBody() (*jsonin.Node, error) {
+	data, err := c.read(MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = []byte("{}")
+	}
+	return jsonin.Parse(data, jsonin.Dots)
 }
 
 // read reads the whole body.

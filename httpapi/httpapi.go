@@ -79,6 +79,18 @@ func (a *API) routes() map[string]methods {
 
 		"/v1/models":            {"GET": authenticated(a.listModels)},
 		"/v1/models/{model...}": {"GET": authenticated(a.getModel)},
+
+		"/v1/responses":                           {"POST": authenticated(a.createResponse)},
+		"/v1/responses/input_tokens":              {"POST": authenticated(a.countInputTokens)},
+		"/v1/responses/{response_id}":             {"GET": authenticated(a.getResponse), "DELETE": authenticated(a.deleteResponse)},
+		"/v1/responses/{response_id}/cancel":      {"POST": authenticated(a.cancelResponse)},
+		"/v1/responses/{response_id}/input_items": {"GET": authenticated(a.listInputItems)},
+
+		"/v1/conversations": {"POST": authenticated(a.createConversation)},
+		"/v1/conversations/{conversation_id}": {
+			"GET": authenticated(a.getConversation), "POST": authenticated(a.updateConversation), "DELETE": authenticated(a.deleteConversation)},
+		"/v1/conversations/{conversation_id}/items":           {"GET": authenticated(a.listItems), "POST": authenticated(a.addItems)},
+		"/v1/conversations/{conversation_id}/items/{item_id}": {"GET": authenticated(a.getItem), "DELETE": authenticated(a.deleteItem)},
 	}
 }
 

@@ -137,3 +137,9 @@ func TestPlainHasNoExtras(t *testing.T) {
 	_, err := model.Score(t.Context(), Plain(New()), &model.ScoreRequest{})
 	is.Equal(err, model.ErrNoScorer)
 }
+
+func TestScriptConforms(t *testing.T) {
+	Run(t, func(*testing.T) model.Backend {
+		return &Script{Respond: func(*model.Request) Answer { return Text("One.", " Two.") }}
+	}, Options{Scripted: true})
+}
