@@ -72,7 +72,7 @@ func answer(q *question, p []float64) Answer {
 
 // MarshalJSON returns the response as the interface shows it. Questions,
 // options and levels keep their order.
-func (r *Response) MarshalJSON() ([]byte, error) {
+func (r Response) MarshalJSON() ([]byte, error) {
 	var w writer
 	w.open()
 	w.member("model", r.Model)

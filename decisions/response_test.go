@@ -30,7 +30,7 @@ func TestResponseJSON(t *testing.T) {
 }
 
 func TestResponseJSONRefusesAnUnknownType(t *testing.T) {
-	if _, err := json.Marshal(&Response{Answers: []Answer{{Name: "a"}}}); err == nil {
+	if _, err := json.Marshal(Response{Answers: []Answer{{Name: "a"}}}); err == nil {
 		t.Error("no error")
 	}
 }
