@@ -22,6 +22,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/builtin"
@@ -77,6 +78,7 @@ type Options struct {
 type Service struct {
 	backend       model.Backend
 	accounts      *accounts.Service
+	decisions     *decisions.Service
 	conversations *conversations.Service
 	responses     *responses.Service
 	closers       []func() error // run last to first
@@ -102,6 +104,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.accounts.Close)
+	s.decisions = decisions.New(decisions.Options{Backend: s.backend, Accounts: s.accounts})
 	s.conversations = conversations.New(conversations.Options{Store: o.Store, Now: o.Now, NewID: o.NewID})
 	s.responses = responses.New(responses.Options{
 		Backend: o.Backend, Accounts: s.accounts, Conversations: s.conversations, Search: o.Search,

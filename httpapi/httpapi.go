@@ -75,6 +75,8 @@ func (a *API) routes() map[string]methods {
 		"/healthz": {"GET": a.health},
 		"/readyz":  {"GET": a.ready},
 
+		decisionsPath: {"POST": authenticated(a.decide)},
+
 		"/v1/models":            {"GET": authenticated(a.listModels)},
 		"/v1/models/{model...}": {"GET": authenticated(a.getModel)},
 
