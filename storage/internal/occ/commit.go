@@ -1,0 +1,136 @@
+package occ
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// errLost says that an attempt read what another transaction changed.
+var errLost = errors.New("occ: lost to another transaction")
+
+// forgetEvery is after how many versions the database is told which of them
+// nobody reads any more.
+const forgetEvery = 256
+
+// commit is an attempt that waits to be written.
+type commit struct {
+	version uint64 // of its snapshot
+	reads   [][]byte
+	spans   []span
+	writes  []Write
+	size    int
+	done    chan error // takes one value without blocking
+}
+
+// commit hands the writes of an ended attempt to the committer and waits for
+// the result.
+func (s *Store) commit(ctx context.Context, t *tx) error {
+	c := &commit{version: t.version, reads: t.reads, spans: t.spans, size: t.size, done: make(chan error, 1)}
+	c.writes = make([]Write, 0, t.writes.Len())
+	for w := range t.writes.Writes {
+		c.writes = append(c.writes, w)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case s.commits <- c:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return <-c.done
+}
+
+// committer writes the commits of a store, in the order in which they came.
+type committer struct {
+	store   *Store
+	version uint64
+	log     log
+	failed  error // why nothing can be written any more
+
+	held  *commit   // did not fit into the last group
+	group []*commit // reused
+}
+
+// run writes groups of commits until the store closes.
+func (c *committer) run() {
+	defer close(c.store.stopped)
+	for {
+		first := c.held
+		c.held = nil
+		if first == nil {
+			var ok bool
+			if first, ok = <-c.store.commits; !ok {
+				return
+			}
+		}
+		c.apply(c.gather(first))
+	}
+}
+
+// gather returns first and those that wait behind it, up to what one
+// transaction may write.
+func (c *committer) gather(first *commit) []*commit {
+	c.group = append(c.group[:0], first)
+	size, count := first.size, len(first.writes)
+	for {
+		var next *commit
+		select {
+		case next = <-c.store.commits:
+		default:
+		}
+		if next == nil { // nobody waits, or the store closes
+			return c.group
+		}
+		size, count = size+next.size, count+len(next.writes)
+		if size > storage.MaxTxBytes || count > storage.MaxTxWrites {
+			c.held = next
+			return c.group
+		}
+		c.group = append(c.group, next)
+	}
+}
+
+// apply writes those of the group that read nothing that has changed, as the
+// next version.
+func (c *committer) apply(group []*commit) {
+	version := c.version + 1
+	accepted := group[:0]
+	var writes []Write
+	for _, w := range group {
+		switch {
+		case c.failed != nil:
+			w.done <- c.failed
+		case c.log.conflicts(w):
+			c.store.stats.conflicts.Add(1)
+			w.done <- errLost
+		default:
+			c.log.add(version, w.writes)
+			writes = append(writes, w.writes...)
+			accepted = append(accepted, w)
+		}
+	}
+	if len(accepted) == 0 {
+		return
+	}
+	err := c.store.db.Apply(version, writes)
+	if err != nil {
+		// Whether the writes are there is unknown. A later version would bring
+		// them to light, so there is none before the database is opened again.
+		c.failed = fmt.Errorf("storage: no writes until the store is opened again: %w", err)
+	} else {
+		c.version = version
+		c.store.publish(version)
+		c.store.stats.applies.Add(1)
+		c.store.stats.commits.Add(uint64(len(accepted)))
+	}
+	for _, w := range accepted {
+		w.done <- err
+	}
+	if version%forgetEvery == 0 {
+		c.store.db.Forget(c.store.oldest())
+	}
+}

@@ -1,0 +1,283 @@
+// Package occ turns an ordered map with snapshots into a [storage.Store] by
+// optimistic concurrency control. The stores share it, so that limits,
+// isolation, conflicts and retries are the same in all of them.
+//
+// A transaction reads from a snapshot, keeps its writes to itself and records
+// what it read: keys, and the parts of ranges that it scanned. Commits go
+// through one goroutine, which compares what a transaction read with what was
+// committed since its snapshot; a transaction that read something that has
+// changed is run again. Because whole ranges are recorded, a key that appears
+// in a scanned range is a conflict too, and transactions are serializable.
+//
+// All commits that wait while one is being written are written together, as
+// one version and, on disk, with one sync.
+package occ
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// Database is the ordered map under a Store. Keys are those of all namespaces,
+// encoded so that none begins another's.
+type Database interface {
+	// Snapshot returns a reader of the state that the last successful Apply
+	// left, which was made as version, or of the state that a later one left.
+	// It may be called during an Apply.
+	Snapshot(version uint64) Snapshot
+
+	// Apply makes the writes the next version: all of them or none, and durable
+	// when it returns. Of two writes of a key the later one counts. Keys and
+	// values must not be kept. Calls do not overlap, their versions ascend, and
+	// there is none after one that failed. One call has no more bytes and writes
+	// than one transaction may have, apart from the encoding of namespaces.
+	Apply(version uint64, writes []Write) error
+
+	// Forget says that no snapshot older than version is open or will be.
+	Forget(version uint64)
+
+	// Close is called once, after all else.
+	Close() error
+}
+
+// Snapshot is an unchanging view of a Database, used by one goroutine.
+type Snapshot interface {
+	// Get returns the value of key as bytes of the caller's, never nil, or
+	// storage.ErrNotFound.
+	Get(key []byte) ([]byte, error)
+
+	// Iterate returns an iterator over the keys from start up to and without
+	// end. At most one is open at a time, and closed before the snapshot is.
+	Iterate(start, end []byte, reverse bool) Iterator
+
+	Close()
+}
+
+// Iterator walks over the entries of a range in order. It begins before the
+// first.
+type Iterator interface {
+	// Next moves to the next entry and says whether there is one.
+	Next() bool
+
+	// Key returns the key, valid until the next call of Next.
+	Key() []byte
+
+	// Value returns the value as bytes of the caller's, never nil.
+	Value() ([]byte, error)
+
+	Close()
+}
+
+// Write is one change of a key.
+type Write struct {
+	Key, Value []byte
+	Deleted    bool
+}
+
+// maxAttempts is how often an Update runs its function before it gives up.
+// From the second attempt on a transaction waits for its namespace's turn, so
+// that only transactions on their first attempt can get in its way.
+const maxAttempts = 32
+
+// Store is a storage.Store over a Database.
+type Store struct {
+	db      Database
+	commits chan *commit  // to the committer
+	stopped chan struct{} // closed when the committer has ended
+	turns   turns
+	stats   counters
+
+	mu      sync.Mutex
+	version uint64         // the last one applied
+	open    map[uint64]int // how many snapshots of each version are open
+	running int            // calls of View and Update under way
+	closing bool
+	idle    chan struct{} // closed when closing and nothing is running
+	closed  chan struct{} // closed when Close has finished
+	err     error         // what closing the database returned, valid once closed
+}
+
+type counters struct{ commits, applies, conflicts atomic.Uint64 }
+
+// Stats counts what a store has done since it was opened.
+type Stats struct {
+	Commits   uint64 // transactions that wrote something
+	Applies   uint64 // groups of them that were written at once
+	Conflicts uint64 // attempts that lost to another transaction
+}
+
+// New returns a store over db, whose last version is version. The store owns
+// db and a goroutine, both until Close.
+func New(db Database, version uint64) *Store {
+	s := &Store{
+		db:      db,
+		commits: make(chan *commit, 256),
+		stopped: make(chan struct{}),
+		version: version,
+		open:    make(map[uint64]int),
+		idle:    make(chan struct{}),
+		closed:  make(chan struct{}),
+	}
+	c := committer{store: s, version: version, log: log{floor: version}}
+	go c.run()
+	return s
+}
+
+var _ storage.Store = (*Store)(nil)
+
+// Stats returns the counters as they are now.
+func (s *Store) Stats() Stats {
+	return Stats{
+		Commits:   s.stats.commits.Load(),
+		Applies:   s.stats.applies.Load(),
+		Conflicts: s.stats.conflicts.Load(),
+	}
+}
+
+// View implements storage.Store.
+func (s *Store) View(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
+	if err := s.enter(ctx, ns); err != nil {
+		return err
+	}
+	defer s.leave()
+	t := s.begin(ctx, ns)
+	defer t.end()
+	t.readOnly = true
+	return fn(t)
+}
+
+// Update implements storage.Store.
+func (s *Store) Update(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
+	if err := s.enter(ctx, ns); err != nil {
+		return err
+	}
+	defer s.leave()
+	err := s.attempt(ctx, ns, fn)
+	if err != errLost {
+		return err
+	}
+	if err := s.turns.wait(ctx, ns); err != nil {
+		return err
+	}
+	defer s.turns.pass(ns)
+	for range maxAttempts - 1 {
+		if err := s.attempt(ctx, ns, fn); err != errLost {
+			return err
+		}
+	}
+	return storage.ErrConflict
+}
+
+// attempt runs fn once and commits. It returns errLost, as it is, where the
+// transaction read what another has changed meanwhile.
+func (s *Store) attempt(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t := s.begin(ctx, ns)
+	defer t.end()
+	if err := fn(t); err != nil {
+		return err
+	}
+	t.end() // what was scanned is complete only now
+	if t.tooLarge != nil {
+		return t.tooLarge
+	}
+	if t.writes == nil {
+		return nil
+	}
+	return s.commit(ctx, t)
+}
+
+// enter begins a call of View or Update.
+func (s *Store) enter(ctx context.Context, ns storage.Namespace) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return storage.ErrClosed
+	}
+	if len(ns) == 0 || len(ns) > storage.MaxNamespace {
+		return fmt.Errorf("%w: namespace of %d bytes", storage.ErrTooLarge, len(ns))
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.running++
+	return nil
+}
+
+// leave ends a call of View or Update.
+func (s *Store) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+	if s.closing && s.running == 0 {
+		close(s.idle)
+	}
+}
+
+// begin starts a transaction at the last version.
+func (s *Store) begin(ctx context.Context, ns storage.Namespace) *tx {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[s.version]++
+	return &tx{
+		store:    s,
+		ctx:      ctx,
+		prefix:   prefix(ns),
+		version:  s.version,
+		snapshot: s.db.Snapshot(s.version),
+	}
+}
+
+// release gives back a snapshot of the version.
+func (s *Store) release(version uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[version]--; s.open[version] == 0 {
+		delete(s.open, version)
+	}
+}
+
+// publish makes version the one that transactions begin at.
+func (s *Store) publish(version uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
+}
+
+// oldest returns the oldest version that is or can still be read.
+func (s *Store) oldest() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version := s.version
+	for v := range s.open {
+		version = min(version, v)
+	}
+	return version
+}
+
+// Close implements storage.Store.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	first := !s.closing
+	s.closing = true
+	if first && s.running == 0 {
+		close(s.idle)
+	}
+	s.mu.Unlock()
+	if !first {
+		<-s.closed
+		return s.err
+	}
+	<-s.idle
+	close(s.commits)
+	<-s.stopped
+	s.err = s.db.Close()
+	close(s.closed)
+	return s.err
+}
