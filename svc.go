@@ -21,7 +21,9 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -68,6 +70,7 @@ type Options struct {
 type Service struct {
 	backend  model.Backend
 	accounts *accounts.Service
+	chat     *chat.Service
 	closers  []func() error // run last to first
 }
 
@@ -85,6 +88,13 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.accounts.Close)
+	s.chat, err = chat.New(chat.Options{
+		Accounts: s.accounts, Backend: o.Backend, Store: o.Store, Documents: files.Inline{}, Now: o.Now, NewID: o.NewID, Log: o.Logger,
+	})
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
 	return s, nil
 }
 
