@@ -21,9 +21,11 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/builtin"
 	"github.com/seed-506d8e5d/svc/responses"
@@ -79,6 +81,7 @@ type Service struct {
 	backend       model.Backend
 	accounts      *accounts.Service
 	decisions     *decisions.Service
+	chat          *chat.Service
 	conversations *conversations.Service
 	responses     *responses.Service
 	closers       []func() error // run last to first
@@ -104,7 +107,14 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.accounts.Close)
-	s.decisions = decisions.New(decisions.Options{Backend: s.backend, Accounts: s.accounts})
+	s.decisions = decisions.New(decisions.Options{Backend: o.Backend, Accounts: s.accounts})
+	s.chat, err = chat.New(chat.Options{
+		Accounts: s.accounts, Backend: o.Backend, Store: o.Store, Documents: files.Inline{}, Now: o.Now, NewID: o.NewID, Log: o.Logger,
+	})
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
 	s.conversations = conversations.New(conversations.Options{Store: o.Store, Now: o.Now, NewID: o.NewID})
 	s.responses = responses.New(responses.Options{
 		Backend: o.Backend, Accounts: s.accounts, Conversations: s.conversations, Search: o.Search,

@@ -52,8 +52,10 @@ func New(service *svc.Service, opts Options) *API {
 		opts.NewRequestID = func() string { return ids.New("req") }
 	}
 	a := &API{service: service, opts: opts, mux: http.NewServeMux()}
-	for path, methods := range a.routes() {
-		a.mux.Handle(path, a.handler(methods))
+	for _, routes := range []map[string]methods{a.routes(), a.chatRoutes()} {
+		for path, methods := range routes {
+			a.mux.Handle(path, a.handler(methods))
+		}
 	}
 	a.mux.Handle("/", a.handler(nil))
 	return a
@@ -69,7 +71,7 @@ type endpoint func(*call) error
 // methods are the endpoints of one path by HTTP method.
 type methods map[string]endpoint
 
-// routes is the table of all paths.
+// routes is the table of the paths that belong to no noun of the spec.
 func (a *API) routes() map[string]methods {
 	return map[string]methods{
 		"/healthz": {"GET": a.health},

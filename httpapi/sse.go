@@ -92,6 +92,18 @@ func (s *eventStream) tick() {
 	s.timer.Reset(keepaliveEvery - time.Since(s.last))
 }
 
+// abort ends a stream that failed: it writes the event that says so, if
+// anything was written before it. Otherwise the error can still be an answer of
+// its own. Nothing is written afterwards.
+func (s *eventStream) abort(event []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.w.status != 0 {
+		s.write(event)
+	}
+	s.closed = true
+}
+
 // close stops the keepalives. When it returns none is being written.
 func (s *eventStream) close() {
 	s.timer.Stop()

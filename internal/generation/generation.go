@@ -58,6 +58,7 @@ type structured struct {
 	schema  *schema.Schema
 	yield   func(model.Event, error) bool
 	spent   model.Usage // by earlier attempts
+	started bool        // an attempt has said so
 }
 
 // attempt runs one generation. It returns nil when the answer has ended, in one
@@ -72,6 +73,11 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 			return nil
 		}
 		switch e := event.(type) {
+		case model.Started:
+			if g.started {
+				continue
+			}
+			g.started = true
 		case model.TextDelta:
 			text.WriteString(e.Text)
 			continue

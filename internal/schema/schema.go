@@ -10,9 +10,14 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
 	"github.com/seed-506d8e5d/svc/fault"
 )
+
+// self is the address of the schema itself.
+const self = "schema:self"
 
 // Schema is a compiled JSON Schema. It may be used concurrently.
 type Schema struct{ compiled *jsonschema.Schema }
@@ -27,7 +32,6 @@ func Compile(raw json.RawMessage, param string) (*Schema, error) {
 	if _, ok := doc.(map[string]any); !ok {
 		return nil, fault.Invalidf(param, "%s must be a JSON Schema object.", param)
 	}
-	const self = "schema:self"
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
 	if err := c.AddResource(self, doc); err != nil {
@@ -35,7 +39,7 @@ func Compile(raw json.RawMessage, param string) (*Schema, error) {
 	}
 	compiled, err := c.Compile(self)
 	if err != nil {
-		return nil, fault.Invalidf(param, "%s is not a valid JSON Schema: %s.", param, reason(err))
+		return nil, fault.Invalidf(param, "%s is not a valid JSON Schema: %.300s.", param, reason(err))
 	}
 	return &Schema{compiled}, nil
 }
@@ -60,24 +64,31 @@ func reason(err error) string {
 	}
 	v, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
-		return strings.ReplaceAll(strings.TrimSpace(err.Error()), "schema:self", "")
+		return strings.ReplaceAll(strings.TrimSpace(err.Error()), self, "")
 	}
 	const most = 3 // the first few say enough
-	var causes []string
-	for _, unit := range v.BasicOutput().Errors {
-		if unit.Error == nil || len(causes) == most {
-			continue
-		}
-		causes = append(causes, "at "+place(unit.InstanceLocation)+": "+unit.Error.String())
-	}
-	return strings.Join(causes, "; ")
+	causes := innermost(nil, v)
+	return strings.Join(causes[:min(len(causes), most)], "; ")
 }
 
-func place(pointer string) string {
-	if pointer == "" {
+// innermost appends the causes of v that have no cause themselves. Their depth
+// is that of the schema and the value, which is bounded.
+func innermost(causes []string, v *jsonschema.ValidationError) []string {
+	if len(v.Causes) == 0 {
+		what := v.ErrorKind.LocalizedString(message.NewPrinter(language.English))
+		return append(causes, "at "+place(v.InstanceLocation)+": "+what)
+	}
+	for _, cause := range v.Causes {
+		causes = innermost(causes, cause)
+	}
+	return causes
+}
+
+func place(location []string) string {
+	if len(location) == 0 {
 		return "the top"
 	}
-	return pointer
+	return "/" + strings.Join(location, "/")
 }
 
 // noLoader refuses every reference that leads out of the schema.

@@ -1,0 +1,47 @@
+package svc
+
+import (
+	"context"
+	"iter"
+
+	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/internal/page"
+)
+
+// CompleteChat answers a chat completion as a whole; see [chat.Service.Complete].
+func (s *Service) CompleteChat(ctx context.Context, caller Caller, req *chat.Request) (*chat.Completion, error) {
+	return s.chat.Complete(ctx, caller, req)
+}
+
+// StreamChat answers a chat completion piece by piece. What refuses the request
+// is the error it returns, before any model is called; see [chat.Service.Stream].
+func (s *Service) StreamChat(ctx context.Context, caller Caller, req *chat.Request) (iter.Seq2[chat.Chunk, error], error) {
+	return s.chat.Stream(ctx, caller, req)
+}
+
+// ChatCompletion returns a stored completion. The error is NotFound where the
+// caller's organization has none with that ID, here and in the methods below.
+func (s *Service) ChatCompletion(ctx context.Context, caller Caller, id string) (*chat.Completion, error) {
+	return s.chat.Get(ctx, caller, id)
+}
+
+// ChatCompletions returns a page of the stored completions that the filter
+// takes, in the order of their creation.
+func (s *Service) ChatCompletions(ctx context.Context, caller Caller, f chat.Filter, p page.Params) (page.Page[chat.Completion], error) {
+	return s.chat.List(ctx, caller, f, p)
+}
+
+// ChatMessages returns a page of the messages that a stored completion answers.
+func (s *Service) ChatMessages(ctx context.Context, caller Caller, id string, p page.Params) (page.Page[chat.StoredMessage], error) {
+	return s.chat.Messages(ctx, caller, id, p)
+}
+
+// UpdateChatCompletion replaces the metadata of a stored completion.
+func (s *Service) UpdateChatCompletion(ctx context.Context, caller Caller, id string, metadata map[string]string) (*chat.Completion, error) {
+	return s.chat.Update(ctx, caller, id, metadata)
+}
+
+// DeleteChatCompletion removes a stored completion and its messages.
+func (s *Service) DeleteChatCompletion(ctx context.Context, caller Caller, id string) error {
+	return s.chat.Delete(ctx, caller, id)
+}

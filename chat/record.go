@@ -1,0 +1,151 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/seed-506d8e5d/svc/internal/metadata"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// record is what is stored of a [Completion]; its ID is in the key.
+type record struct {
+	Created   int64              `json:"created"`
+	Model     string             `json:"model"`
+	Content   *string            `json:"content,omitempty"`
+	Calls     []callRecord       `json:"calls,omitempty"`
+	Finish    model.FinishReason `json:"finish"`
+	Input     int                `json:"input"` // token counts
+	Cached    int                `json:"cached,omitempty"`
+	Output    int                `json:"output"`
+	Reasoning int                `json:"reasoning,omitempty"`
+	Metadata  map[string]string  `json:"metadata,omitempty"`
+}
+
+type callRecord struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+func callRecords(calls []model.ToolCall) []callRecord {
+	var records []callRecord
+	for _, c := range calls {
+		records = append(records, callRecord(c))
+	}
+	return records
+}
+
+func toolCalls(records []callRecord) []model.ToolCall {
+	var calls []model.ToolCall
+	for _, r := range records {
+		calls = append(calls, model.ToolCall(r))
+	}
+	return calls
+}
+
+func encodeRecord(c *Completion) ([]byte, error) {
+	return json.Marshal(record{
+		Created:   c.Created,
+		Model:     c.Model,
+		Content:   c.Content,
+		Calls:     callRecords(c.ToolCalls),
+		Finish:    c.FinishReason,
+		Input:     c.Usage.InputTokens,
+		Cached:    c.Usage.CachedTokens,
+		Output:    c.Usage.OutputTokens,
+		Reasoning: c.Usage.ReasoningTokens,
+		Metadata:  c.Metadata,
+	})
+}
+
+func decodeRecord(id string, data []byte) (Completion, error) {
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Completion{}, fmt.Errorf("chat: record of %s: %w", id, err)
+	}
+	return Completion{
+		ID:           id,
+		Created:      r.Created,
+		Model:        r.Model,
+		Content:      r.Content,
+		ToolCalls:    toolCalls(r.Calls),
+		FinishReason: r.Finish,
+		Usage: model.Usage{
+			InputTokens:     r.Input,
+			CachedTokens:    r.Cached,
+			OutputTokens:    r.Output,
+			ReasoningTokens: r.Reasoning,
+		},
+		Metadata: metadata.OrEmpty(r.Metadata),
+	}, nil
+}
+
+// messageRecord is what is stored of a [Message].
+type messageRecord struct {
+	Role       model.Role   `json:"role"`
+	Content    []partRecord `json:"content,omitempty"`
+	ToolCalls  []callRecord `json:"calls,omitempty"`
+	ToolCallID string       `json:"call_id,omitempty"`
+}
+
+// partRecord is a [Text], or a [File] where File is not nil.
+type partRecord struct {
+	Text string      `json:"text,omitempty"`
+	File *fileRecord `json:"file,omitempty"`
+}
+
+type fileRecord struct {
+	ID       string `json:"id,omitempty"`
+	Name     string `json:"name,omitempty"`
+	MIMEType string `json:"type,omitempty"`
+	Data     []byte `json:"data"` // null for an uploaded file
+}
+
+// encodeMessages returns the stored form of a request's messages, or a TooLarge
+// error where a store might not take it.
+func encodeMessages(messages []Message) ([]byte, error) {
+	records := make([]messageRecord, len(messages))
+	for i, m := range messages {
+		r := messageRecord{Role: m.Role, ToolCalls: callRecords(m.ToolCalls), ToolCallID: m.ToolCallID}
+		r.Content = make([]partRecord, len(m.Content))
+		for j, p := range m.Content {
+			switch p := p.(type) {
+			case Text:
+				r.Content[j].Text = string(p)
+			case File:
+				r.Content[j].File = &fileRecord{p.ID, p.Name, p.MIMEType, p.Data}
+			}
+		}
+		records[i] = r
+	}
+	data, err := json.Marshal(records)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > storage.MaxValue {
+		return nil, tooLarge("messages", "The messages are too large to be stored; send them with store false.")
+	}
+	return data, nil
+}
+
+func decodeMessages(id string, data []byte) ([]Message, error) {
+	var records []messageRecord
+	if err := json.Unmarshal(data, &records); err != nil {
+		return nil, fmt.Errorf("chat: messages of %s: %w", id, err)
+	}
+	messages := make([]Message, len(records))
+	for i, r := range records {
+		m := Message{Role: r.Role, ToolCalls: toolCalls(r.ToolCalls), ToolCallID: r.ToolCallID}
+		for _, p := range r.Content {
+			if p.File == nil {
+				m.Content = append(m.Content, Text(p.Text))
+			} else {
+				m.Content = append(m.Content, File{p.File.ID, p.File.Name, p.File.MIMEType, p.File.Data})
+			}
+		}
+		messages[i] = m
+	}
+	return messages, nil
+}

@@ -1,0 +1,111 @@
+package chat
+
+import (
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// The bounds of a [Request] that the interface leaves open.
+const (
+	MaxMessages    = 10_000   // messages in a request
+	MaxParts       = 1_000    // parts of a message
+	MaxTools       = 128      // tools of a request, and tool calls of a message
+	MaxStops       = 16       // stop sequences
+	MaxInlineBytes = 10 << 20 // bytes of all inline documents of a request together
+)
+
+// Request asks for a completion. The fields are those of the spec's request
+// table, and mean what they mean there; nil pointers and zero values are
+// omitted fields. The service does not change a Request, nor keeps it after the
+// call or the sequence has ended.
+type Request struct {
+	Model    string
+	Messages []Message // 1 to [MaxMessages]
+
+	Temperature     *float64 // 0 to 2
+	TopP            *float64 // 0 to 1
+	MaxTokens       *int     // at least 1; caps generated tokens, reasoning included
+	Stop            []string // up to [MaxStops], none empty
+	ReasoningEffort string   // one that the model takes; empty is its default
+
+	Format            model.Format
+	Tools             []model.Tool // up to [MaxTools]; Search is not used
+	ToolChoice        model.ToolChoice
+	ParallelToolCalls *bool // false: at most one tool call; nil is true
+
+	Store    *bool // whether the completion is kept; nil is true
+	Metadata map[string]string
+}
+
+// Developer is the later name of the role system. Models see the role system.
+const Developer model.Role = "developer"
+
+// Message is one message of a request.
+type Message struct {
+	Role    model.Role // one of the roles of package model, or [Developer]
+	Content []Part     // required but in an assistant message with tool calls
+
+	ToolCalls  []model.ToolCall // of an assistant message
+	ToolCallID string           // of a tool message: the call that it answers
+}
+
+// Part is a piece of a message's content: [Text] or [File].
+type Part interface{ part() }
+
+// Text is plain text.
+type Text string
+
+// File is a document: an uploaded one by its ID alone, or an inline one.
+type File struct {
+	ID string // file_…; the other fields are zero
+
+	Name     string // may be empty
+	MIMEType string // may be empty where Name tells
+	Data     []byte // not nil; may be empty
+}
+
+func (Text) part() {}
+func (File) part() {}
+
+// Completion is the answer to a [Request]. It has one choice.
+type Completion struct {
+	ID      string // chatcmpl_…
+	Created int64  // Unix seconds
+	Model   string
+
+	// Content is nil in an answer that only calls tools.
+	Content      *string
+	ToolCalls    []model.ToolCall
+	FinishReason model.FinishReason
+
+	Usage    model.Usage
+	Metadata map[string]string // never nil
+}
+
+// Chunk is one piece of a completion in the making. The pieces of a stream put
+// together are the completion, its metadata apart.
+type Chunk struct {
+	ID      string // the same in all chunks of a stream, as are Created and Model
+	Created int64
+	Model   string
+
+	First    bool       // the first chunk, where the assistant's message begins
+	Text     string     // the next piece of the text, may be empty
+	ToolCall *CallDelta // the next piece of a tool call, or nil
+
+	// The last chunk alone has a finish reason and the usage. What it says was
+	// charged, and stored where the request wants that, before it is sent.
+	FinishReason model.FinishReason
+	Usage        model.Usage
+}
+
+// CallDelta is a piece of a tool call. The first piece of each call has its ID
+// and Name and no Arguments, the others have Arguments alone.
+type CallDelta struct {
+	Index     int // of the call in the completion, from 0
+	ID        string
+	Name      string
+	Arguments string
+}
+
+// stored reports whether the request wants the completion kept.
+func (r *Request) stored() bool { return r.Store == nil || *r.Store }

@@ -1,0 +1,260 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/generation"
+	"github.com/seed-506d8e5d/svc/internal/metadata"
+	"github.com/seed-506d8e5d/svc/internal/schema"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// Stream answers a request piece by piece. What refuses the request is the
+// error that Stream returns: an Invalid request, a model that does not exist
+// (NotFound) or is not the caller's to use (Denied), no credits, a file that
+// does not exist, a prompt over the context window (Rejected). No model has been
+// called then, and nothing is charged.
+//
+// The sequence is single use. It ends with the chunk that has the finish reason,
+// which is yielded once the completion is charged and, unless the request or the
+// caller's organization forbids it, stored; or with an error. When ctx ends or
+// the consumer stops, the model stops, nothing is stored, and what the model has
+// reported as used is charged. Chunks are the consumer's to keep.
+func (s *Service) Stream(ctx context.Context, caller accounts.Caller, req *Request) (iter.Seq2[Chunk, error], error) {
+	r, err := s.start(ctx, caller, req)
+	if err != nil {
+		return nil, err
+	}
+	return r.chunks(ctx), nil
+}
+
+// Complete answers a request as a whole: with what [Service.Stream] yields put
+// together, or with the error of either its call or its sequence.
+func (s *Service) Complete(ctx context.Context, caller accounts.Caller, req *Request) (*Completion, error) {
+	r, err := s.start(ctx, caller, req)
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range r.chunks(ctx) {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &r.completion, nil
+}
+
+// run is one completion in the making.
+type run struct {
+	service *Service
+	caller  accounts.Caller
+	prompt  *model.Request
+	schema  *schema.Schema // of the prompt's format, nil where it has none
+	keep    []byte         // the encoded messages, nil where nothing is to be stored
+
+	completion Completion
+	text       strings.Builder // of the answer so far
+	arguments  strings.Builder // of the call begun last
+	begun      bool            // the first chunk has been yielded
+}
+
+// start does everything that can refuse a request.
+func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Request) (*run, error) {
+	compiled, err := req.check()
+	if err != nil {
+		return nil, err
+	}
+	info, err := model.Generator(s.backend, req.Model)
+	if err != nil {
+		return nil, err
+	}
+	if err := caller.Allow(info.ID); err != nil {
+		return nil, err
+	}
+	if err := req.checkEffort(info); err != nil {
+		return nil, err
+	}
+	if err := s.accounts.Afford(ctx, caller); err != nil {
+		return nil, err
+	}
+	prompt, err := s.prompt(ctx, caller, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := model.CheckWindow(ctx, s.backend, info, prompt); err != nil {
+		return nil, err
+	}
+	r := &run{service: s, caller: caller, prompt: prompt, schema: compiled}
+	if req.stored() && !caller.ZeroDataRetention {
+		if r.keep, err = encodeMessages(req.Messages); err != nil {
+			return nil, err
+		}
+	}
+	r.completion = Completion{
+		ID:       s.newID("chatcmpl"),
+		Created:  s.now().Unix(),
+		Model:    req.Model,
+		Metadata: metadata.OrEmpty(req.Metadata),
+	}
+	return r, nil
+}
+
+// prompt returns the request as the model sees it.
+func (s *Service) prompt(ctx context.Context, caller accounts.Caller, req *Request) (*model.Request, error) {
+	messages, err := s.messages(ctx, caller, req.Messages)
+	if err != nil {
+		return nil, err
+	}
+	prompt := &model.Request{
+		Model:           req.Model,
+		Messages:        messages,
+		Tools:           req.Tools,
+		ToolChoice:      req.ToolChoice,
+		SingleToolCall:  req.ParallelToolCalls != nil && !*req.ParallelToolCalls,
+		Format:          req.Format,
+		Temperature:     req.Temperature,
+		TopP:            req.TopP,
+		Stop:            req.Stop,
+		ReasoningEffort: req.ReasoningEffort,
+	}
+	if req.MaxTokens != nil {
+		prompt.MaxTokens = *req.MaxTokens
+	}
+	return prompt, nil
+}
+
+// errStopped says that the consumer of a sequence wants no more of it.
+var errStopped = errors.New("chat: the consumer stopped")
+
+// chunks yields the completion. Charging waits until the model has let go of
+// everything: no transaction is open while it runs.
+func (r *run) chunks(ctx context.Context) iter.Seq2[Chunk, error] {
+	return func(yield func(Chunk, error) bool) {
+		err := r.generate(ctx, yield)
+		if err == nil {
+			last := r.chunk()
+			if err = r.finish(ctx); err == nil {
+				last.FinishReason, last.Usage = r.completion.FinishReason, r.completion.Usage
+				yield(last, nil)
+				return
+			}
+		} else {
+			r.abandon(ctx)
+		}
+		if err != errStopped {
+			yield(Chunk{}, err)
+		}
+	}
+}
+
+// generate yields the answer up to its finish.
+func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error {
+	for event, err := range generation.Stream(ctx, r.service.backend, r.prompt, r.schema) {
+		if err != nil {
+			return err
+		}
+		switch e := event.(type) {
+		case model.Usage:
+			r.completion.Usage = e
+			continue
+		case model.Finish:
+			r.completion.FinishReason = e.Reason
+			return nil
+		}
+		if c := r.add(event); !yield(c, nil) {
+			return errStopped
+		}
+	}
+	return fault.Upstreamf(errors.New("the answer has no finish"), "The model's answer broke off.")
+}
+
+// add puts an event into the completion and returns the chunk that says so.
+func (r *run) add(event model.Event) Chunk {
+	c := r.chunk()
+	switch e := event.(type) {
+	case model.TextDelta:
+		r.text.WriteString(e.Text)
+		c.Text = e.Text
+	case model.ToolCallStart:
+		r.endCall()
+		c.ToolCall = &CallDelta{Index: len(r.completion.ToolCalls), ID: e.ID, Name: e.Name}
+		r.completion.ToolCalls = append(r.completion.ToolCalls, model.ToolCall{ID: e.ID, Name: e.Name})
+	case model.ToolCallDelta:
+		r.arguments.WriteString(e.Arguments)
+		c.ToolCall = &CallDelta{Index: len(r.completion.ToolCalls) - 1, Arguments: e.Arguments}
+	}
+	return c
+}
+
+// chunk returns an empty chunk, the next of the stream.
+func (r *run) chunk() Chunk {
+	c := Chunk{ID: r.completion.ID, Created: r.completion.Created, Model: r.completion.Model, First: !r.begun}
+	r.begun = true
+	return c
+}
+
+// endCall gives the call begun last its arguments.
+func (r *run) endCall() {
+	if n := len(r.completion.ToolCalls); n > 0 {
+		r.completion.ToolCalls[n-1].Arguments = r.arguments.String()
+		r.arguments.Reset()
+	}
+}
+
+// finish completes the completion, charges it, and stores it in the same
+// transaction. The model has done its work: that ctx has ended in the meantime
+// does not change that it is paid for.
+func (r *run) finish(ctx context.Context) error {
+	c := &r.completion
+	r.endCall()
+	if text := r.text.String(); text != "" || len(c.ToolCalls) == 0 {
+		c.Content = &text
+	}
+	var also func(storage.Tx) error
+	if r.keep != nil {
+		record, err := encodeRecord(c)
+		if err != nil {
+			return err
+		}
+		also = func(tx storage.Tx) error {
+			if err := tx.Set(recordKey(c.ID), record); err != nil {
+				return err
+			}
+			return tx.Set(messagesKey(c.ID), r.keep)
+		}
+	}
+	_, err := r.service.accounts.Charge(context.WithoutCancel(ctx), r.caller, r.use(c.ID), also)
+	return err
+}
+
+// abandon charges what the model reported before the completion failed or was
+// given up. The caller of the completion has another error to be told, or has
+// gone: an error here is logged.
+func (r *run) abandon(ctx context.Context) {
+	if r.completion.Usage == (model.Usage{}) {
+		return
+	}
+	if _, err := r.service.accounts.Charge(context.WithoutCancel(ctx), r.caller, r.use(""), nil); err != nil {
+		r.service.log.ErrorContext(ctx, "chat: usage of a failed completion was not charged",
+			"organization", r.caller.Organization, "usage", r.completion.Usage, "err", err)
+	}
+}
+
+func (r *run) use(object string) accounts.Use {
+	u := r.completion.Usage
+	return accounts.Use{
+		Endpoint:        "chat.completions",
+		Model:           r.completion.Model,
+		Object:          object,
+		Kind:            accounts.Generation,
+		InputTokens:     u.InputTokens,
+		CachedTokens:    u.CachedTokens,
+		OutputTokens:    u.OutputTokens,
+		ReasoningTokens: u.ReasoningTokens,
+	}
+}

@@ -1,0 +1,160 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/jsonin"
+)
+
+// chatRoutes are the routes of Chat Completions. The spec has the first POST;
+// the others read back what it stores, as in the OpenAI API.
+func (a *API) chatRoutes() map[string]methods {
+	return map[string]methods{
+		"/v1/chat/completions": {
+			"POST": authenticated(a.createChat),
+			"GET":  authenticated(a.listChats),
+		},
+		"/v1/chat/completions/{id}": {
+			"GET":    authenticated(a.getChat),
+			"POST":   authenticated(a.updateChat),
+			"DELETE": authenticated(a.deleteChat),
+		},
+		"/v1/chat/completions/{id}/messages": {"GET": authenticated(a.listChatMessages)},
+	}
+}
+
+func (a *API) createChat(c *call) error {
+	root, err := c.body(MaxBody, jsonin.Dots)
+	if err != nil {
+		return err
+	}
+	body, err := decodeChat(root)
+	if err != nil {
+		return err
+	}
+	c.model = body.request.Model
+	if body.stream {
+		return a.streamChat(c, body)
+	}
+	completion, err := a.service.CompleteChat(c.ctx(), c.caller, &body.request)
+	if err != nil {
+		return err
+	}
+	c.inputTokens, c.outputTokens = completion.Usage.InputTokens, completion.Usage.OutputTokens
+	return c.json(newCompletionObject(completion))
+}
+
+// streamChat sends the chunks of a completion as they come. The header goes out
+// with the first one: what fails before it is an answer of its own, what fails
+// later is the stream's last event, after which the connection is aborted.
+func (a *API) streamChat(c *call, body *chatCall) error {
+	chunks, err := a.service.StreamChat(c.ctx(), c.caller, &body.request)
+	if err != nil {
+		return err
+	}
+	s := c.stream()
+	defer s.close()
+	encoder := chunkEncoder{usage: body.includeUsage}
+	for chunk, err := range chunks {
+		if err != nil {
+			s.abort(errorEvent(err))
+			return err
+		}
+		if err := s.send(encoder.event(&chunk)); err != nil {
+			return fault.From(errors.Join(context.Canceled, err))
+		}
+		c.inputTokens, c.outputTokens = chunk.Usage.InputTokens, chunk.Usage.OutputTokens
+	}
+	return nil
+}
+
+// errorEvent is the event of a stream that failed.
+func errorEvent(err error) []byte {
+	data, encodeErr := encode(map[string]errorBody{"error": bodyOf(fault.From(err))})
+	if encodeErr != nil {
+		panic(encodeErr) // a type of ours that cannot be encoded is a defect
+	}
+	return append(append([]byte("data: "), data...), "\n\n"...)
+}
+
+func (a *API) listChats(c *call) error {
+	q := c.r.URL.Query()
+	p, err := pageParams(q, false)
+	if err != nil {
+		return err
+	}
+	result, err := a.service.ChatCompletions(c.ctx(), c.caller, chat.Filter{Model: q.Get("model"), Metadata: metadataFilter(q)}, p)
+	if err != nil {
+		return err
+	}
+	return c.json(newList(result, func(o chat.Completion) (completionObject, string) { return newCompletionObject(&o), o.ID }))
+}
+
+// metadataFilter reads the query parameters metadata[key]=value.
+func metadataFilter(q url.Values) map[string]string {
+	var tags map[string]string
+	for name := range q {
+		key, ok := strings.CutPrefix(name, "metadata[")
+		if !ok || !strings.HasSuffix(key, "]") {
+			continue
+		}
+		if tags == nil {
+			tags = map[string]string{}
+		}
+		tags[strings.TrimSuffix(key, "]")] = q.Get(name)
+	}
+	return tags
+}
+
+func (a *API) getChat(c *call) error {
+	completion, err := a.service.ChatCompletion(c.ctx(), c.caller, c.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return c.json(newCompletionObject(completion))
+}
+
+func (a *API) listChatMessages(c *call) error {
+	p, err := pageParams(c.r.URL.Query(), false)
+	if err != nil {
+		return err
+	}
+	result, err := a.service.ChatMessages(c.ctx(), c.caller, c.r.PathValue("id"), p)
+	if err != nil {
+		return err
+	}
+	return c.json(newList(result, func(m chat.StoredMessage) (storedMessageObject, string) { return newStoredMessageObject(m), m.ID }))
+}
+
+func (a *API) updateChat(c *call) error {
+	root, err := c.body(MaxBody, jsonin.Dots)
+	if err != nil {
+		return err
+	}
+	metadata := root.Field("metadata")
+	if metadata.Missing() {
+		metadata.Fail("is required")
+	}
+	tags := metadata.Metadata()
+	if err := root.Err(); err != nil {
+		return err
+	}
+	completion, err := a.service.UpdateChatCompletion(c.ctx(), c.caller, c.r.PathValue("id"), tags)
+	if err != nil {
+		return err
+	}
+	return c.json(newCompletionObject(completion))
+}
+
+func (a *API) deleteChat(c *call) error {
+	id := c.r.PathValue("id")
+	if err := a.service.DeleteChatCompletion(c.ctx(), c.caller, id); err != nil {
+		return err
+	}
+	return c.json(deleted{id, "chat.completion.deleted", true})
+}

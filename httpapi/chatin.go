@@ -1,0 +1,242 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// chatCall is the body of a chat completion: the request, and how the answer is
+// to be sent.
+type chatCall struct {
+	request      chat.Request
+	stream       bool
+	includeUsage bool // a stream ends with a chunk that has the usage
+}
+
+// decodeChat reads the body of a chat completion. What concerns the shape is
+// checked here; bounds and what belongs together are the request's own business.
+func decodeChat(root *jsonin.Node) (*chatCall, error) {
+	c := &chatCall{stream: root.Field("stream").True()}
+	r := &c.request
+	r.Model = root.Field("model").Text()
+	r.Messages = chatMessages(root.Field("messages"))
+	r.Temperature = root.Field("temperature").Number()
+	r.TopP = root.Field("top_p").Number()
+	r.MaxTokens = chatMaxTokens(root)
+	r.Stop = stopSequences(root.Field("stop"))
+	r.ReasoningEffort = root.Field("reasoning_effort").Text()
+	r.Format = responseFormat(root.Field("response_format"))
+	r.Tools = nestedTools(root.Field("tools"))
+	r.ToolChoice = nestedToolChoice(root.Field("tool_choice"))
+	r.ParallelToolCalls = root.Field("parallel_tool_calls").Bool()
+	r.Store = root.Field("store").Bool()
+	r.Metadata = root.Field("metadata").Metadata()
+
+	if n := root.Field("n"); !n.Absent() {
+		if count := n.Int(); count != nil && *count != 1 {
+			n.Fail("must be 1")
+		}
+	}
+	if o := root.Field("stream_options"); !o.Absent() {
+		c.includeUsage = o.Field("include_usage").True()
+		if !c.stream {
+			o.Fail("may only be sent with stream")
+		}
+	}
+	return c, root.Err()
+}
+
+// chatMaxTokens reads max_tokens and the name that SDKs have for it.
+func chatMaxTokens(root *jsonin.Node) *int {
+	most, other := root.Field("max_tokens").Int(), root.Field("max_completion_tokens").Int()
+	if other == nil {
+		return most
+	}
+	if most != nil && *most != *other {
+		root.Field("max_completion_tokens").Fail("must be the same as max_tokens, or omitted")
+	}
+	if *other < 1 {
+		root.Field("max_completion_tokens").Fail("must be at least 1")
+	}
+	return other
+}
+
+func stopSequences(n *jsonin.Node) []string {
+	if n.IsText() {
+		return []string{n.Text()}
+	}
+	if !n.Absent() && !n.IsArray() {
+		n.Fail("must be a string or an array of strings")
+		return nil
+	}
+	var stop []string
+	for _, s := range n.Items(chat.MaxStops) {
+		if s.Absent() {
+			s.Fail("must be a string")
+		}
+		stop = append(stop, s.Text())
+	}
+	return stop
+}
+
+func chatMessages(n *jsonin.Node) []chat.Message {
+	var messages []chat.Message
+	for _, m := range n.Items(chat.MaxMessages) {
+		if m.Absent() {
+			m.Fail("must be an object")
+		}
+		messages = append(messages, chat.Message{
+			Role:       model.Role(m.Field("role").Text()),
+			Content:    chatContent(m.Field("content")),
+			ToolCalls:  chatToolCalls(m.Field("tool_calls")),
+			ToolCallID: m.Field("tool_call_id").Text(),
+		})
+	}
+	return messages
+}
+
+func chatContent(n *jsonin.Node) []chat.Part {
+	if n.Absent() {
+		return nil
+	}
+	if n.IsText() {
+		return []chat.Part{chat.Text(n.Text())}
+	}
+	if !n.IsArray() {
+		n.Fail("must be a string or an array of parts")
+		return nil
+	}
+	var parts []chat.Part
+	for _, p := range n.Items(chat.MaxParts) {
+		parts = append(parts, chatPart(p))
+	}
+	return parts
+}
+
+func chatPart(n *jsonin.Node) chat.Part {
+	switch kind := required(n, "type").Text(); kind {
+	case "text":
+		return chat.Text(required(n, "text").Text())
+	case "file":
+		return chatFile(n)
+	default:
+		n.Fail("is a part of the type %.64q; only text and file parts are accepted", kind)
+		return nil
+	}
+}
+
+// required returns a member that must not be absent.
+func required(n *jsonin.Node, name string) *jsonin.Node {
+	if n.Absent() {
+		n.Fail("must be an object")
+	}
+	f := n.Field(name)
+	if f.Absent() {
+		f.Fail("is required")
+	}
+	return f
+}
+
+// chatFile reads a file part, whose fields are in the part itself or, as in the
+// OpenAI API, in its member file.
+func chatFile(part *jsonin.Node) chat.File {
+	n, nested := part, part.Field("file")
+	if !nested.Absent() {
+		n = nested.Object()
+	}
+	if url := n.Field("file_url"); !url.Absent() {
+		url.Fail("is not accepted; send the file as file_data, or upload it and send its file_id")
+	}
+	f := chat.File{
+		ID:       n.Field("file_id").Text(),
+		Name:     n.Field("filename").Text(),
+		MIMEType: n.Field("mime_type").Text(),
+	}
+	data := n.Field("file_data")
+	if data.Absent() {
+		return f
+	}
+	text := data.Text()
+	if rest, ok := strings.CutPrefix(text, "data:"); ok && n == nested {
+		mimeType, content, ok := strings.Cut(rest, ";base64,")
+		if !ok {
+			data.Fail("must be base64, or a data URL with base64")
+		}
+		if f.MIMEType == "" {
+			f.MIMEType = mimeType
+		}
+		text = content
+	}
+	var err error
+	if f.Data, err = base64.StdEncoding.DecodeString(text); err != nil {
+		data.Fail("must be base64")
+	}
+	return f
+}
+
+func chatToolCalls(n *jsonin.Node) []model.ToolCall {
+	var calls []model.ToolCall
+	for _, c := range n.Items(chat.MaxTools) {
+		function := functionOf(c)
+		calls = append(calls, model.ToolCall{
+			ID:        c.Field("id").Text(),
+			Name:      function.Field("name").Text(),
+			Arguments: required(function, "arguments").Text(),
+		})
+	}
+	return calls
+}
+
+// functionOf returns the member function of an object whose type is function.
+func functionOf(n *jsonin.Node) *jsonin.Node {
+	if kind := required(n, "type"); kind.Text() != "function" {
+		kind.Fail("must be function")
+	}
+	return required(n, "function").Object()
+}
+
+func nestedTools(n *jsonin.Node) []model.Tool {
+	var tools []model.Tool
+	for _, t := range n.Items(chat.MaxTools) {
+		function := functionOf(t)
+		tools = append(tools, model.Tool{
+			Name:        function.Field("name").Text(),
+			Description: function.Field("description").Text(),
+			Parameters:  function.Field("parameters").Object().Raw(),
+			Strict:      function.Field("strict").True(),
+		})
+	}
+	return tools
+}
+
+func nestedToolChoice(n *jsonin.Node) model.ToolChoice {
+	if n.IsObject() {
+		return model.ToolChoice{Mode: model.ToolNamed, Name: required(functionOf(n), "name").Text()}
+	}
+	switch mode := model.ToolMode(n.Text()); mode {
+	case "", model.ToolAuto, model.ToolNone, model.ToolRequired:
+		return model.ToolChoice{Mode: mode}
+	}
+	n.Fail("must be auto, required, none, or a function")
+	return model.ToolChoice{}
+}
+
+func responseFormat(n *jsonin.Node) model.Format {
+	if n.Absent() {
+		return model.Format{}
+	}
+	f := model.Format{Type: model.FormatType(required(n, "type").Text())}
+	if f.Type != model.FormatSchema {
+		return f
+	}
+	s := required(n, "json_schema").Object()
+	f.Name = s.Field("name").Text()
+	f.Description = s.Field("description").Text()
+	f.Schema = s.Field("schema").Object().Raw()
+	f.Strict = s.Field("strict").True()
+	return f
+}
