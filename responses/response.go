@@ -44,6 +44,10 @@ type Error struct {
 	Message string `json:"message"`
 }
 
+// Error returns the message, so that a failed response can be returned as an
+// error.
+func (e *Error) Error() string { return e.Message }
+
 // Echo are the fields of the request that its response repeats, in the form in
 // which they are stored.
 type Echo struct {
