@@ -25,11 +25,11 @@ type Namespace string
 // [ErrTooLarge] by every implementation, so that a program that works on one
 // store works on all.
 const (
-	MaxNamespace = 64      // bytes in a namespace's name
-	MaxKey       = 512     // bytes in a key
-	MaxValue     = 1 << 20 // bytes in a value: 1 MiB
-	MaxTxBytes   = 8 << 20 // bytes of keys and values that one transaction gives to Set and Delete: 8 MiB
-	MaxTxWrites  = 50_000  // Set and Delete calls in one transaction
+	MaxNamespace = 64       // bytes in a namespace's name
+	MaxKey       = 512      // bytes in a key
+	MaxValue     = 8 << 20  // bytes in a value: 8 MiB
+	MaxTxBytes   = 16 << 20 // bytes of keys and values that one transaction gives to Set and Delete: 16 MiB
+	MaxTxWrites  = 50_000   // Set and Delete calls in one transaction
 )
 
 // The errors of the contract. Implementations return them, possibly wrapped;
