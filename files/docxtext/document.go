@@ -48,15 +48,13 @@ func readDocument(ctx context.Context, c *container) (string, error) {
 		return "", err
 	}
 	body, err := d.walk(markup, nil)
+	if err != nil && (body == "" || !errors.Is(err, ErrDamaged)) {
+		return "", err
+	}
 	if d.root != "document" {
 		return "", fmt.Errorf("%w: the main part is a %q", ErrFormat, d.root)
 	}
-	if err := d.tolerate(err); err != nil {
-		return "", err
-	}
-	if body == "" && err != nil {
-		return "", err
-	}
+	c.damaged = c.damaged || err != nil
 	sections := []string{body}
 	for _, read := range []func() ([]string, error){
 		func() ([]string, error) { return d.readNotes("footnotes", d.footnotes) },

@@ -24,6 +24,8 @@ func (w *walker) startProperty(e xml.StartElement) {
 		w.delRow = w.delRow || name == "del"
 	case "sectPr":
 		w.sectionProperty(e)
+	case "naryPr", "dPr":
+		w.mathProperty(e)
 	case "ffData":
 		if n := len(w.story.fields); n > 0 {
 			w.story.fields[n-1].form.property(e)
@@ -62,6 +64,7 @@ func (w *walker) endProperties(el element) {
 	}
 	// A paragraph's properties hold those of its mark and of its section,
 	// under names of their own, so that an equal name ends the outermost.
+	w.endMathProperties()
 	w.props = ""
 	switch {
 	case el.name == "pPr" && !w.story.paragraph.joined:

@@ -20,7 +20,10 @@ type walker struct {
 	skip   int    // elements open at the start of what is left out, or 0
 	wrote  int    // bytes of text written so far, to all stories
 	delRow bool   // the properties of a table row say that it is deleted
-	note   note   // the open note
+
+	operator, closing string // of the open properties of a formula
+
+	note   note // the open note
 	onNote func(note)
 }
 
@@ -32,6 +35,8 @@ type element struct {
 	wrote int  // bytes of text before it
 	said  bool // an alternative in it has written text
 	story bool // its text is a story of its own
+
+	closing string // the bracket that ends it in a formula
 }
 
 const maxBoxes = 8 // text boxes within text boxes; Word itself has none
@@ -94,6 +99,7 @@ func (w *walker) start(e xml.StartElement) {
 		w.startProperty(e)
 	case isProperties(el):
 		w.props = el.name
+		w.startMathProperties()
 	case el.space == wordSpace:
 		w.startWord(e)
 	case el.space == compatSpace:
@@ -130,6 +136,8 @@ func (w *walker) end() {
 		w.endWord(el)
 	case el.space == compatSpace:
 		w.endAlternative(el)
+	case el.closing != "":
+		w.put(el.closing)
 	case el.space == drawSpace && el.name == "p":
 		w.story.lineEnds++
 	}
@@ -283,18 +291,6 @@ func (w *walker) endAlternative(el element) {
 		return
 	}
 	w.open[n-1].said = w.open[n-1].said || w.wrote > el.wrote
-}
-
-// startMath keeps fractions and powers readable on one line.
-func (w *walker) startMath(name string) {
-	switch name {
-	case "den":
-		w.put("/")
-	case "sup":
-		w.put("^")
-	case "sub":
-		w.put("_")
-	}
 }
 
 // symbol returns the character of a symbol font, given in hexadecimal.
