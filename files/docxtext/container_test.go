@@ -1,0 +1,161 @@
+package docxtext_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/seed-506d8e5d/svc/files/docxtext"
+)
+
+// zeros is markup of that many bytes that packs to next to nothing.
+func zeros(n int) string { return strings.Repeat("0", n) }
+
+func TestExtractBombs(t *testing.T) {
+	manyParts := make([]string, 0, 2*20_001)
+	for i := range 20_001 {
+		manyParts = append(manyParts, strconv.Itoa(i), "")
+	}
+	longNames := make([]string, 0, 2*200)
+	for i := range 200 {
+		longNames = append(longNames, strconv.Itoa(i)+zeros(60_000), "")
+	}
+	for _, c := range []struct {
+		name string
+		data []byte
+	}{
+		{"a large main part", pack(t, "word/document.xml", body(paragraph(zeros(130<<20))))},
+		{"a high ratio", pack(t, "word/document.xml", body(paragraph(zeros(17<<20))))},
+		{"many parts", pack(t, manyParts...)},
+		{"a large directory", pack(t, longNames...)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := extract(t, c.data); !errors.Is(err, docxtext.ErrTooLarge) {
+				t.Errorf("got %v, want ErrTooLarge", err)
+			}
+		})
+	}
+}
+
+// Parts that are named like headers are not unpacked, nor are parts of the kinds
+// that the text does not need.
+func TestExtractLeavesBombsPacked(t *testing.T) {
+	data := pack(t, "word/document.xml", body(paragraph("text")),
+		"word/header1.xml", zeros(64<<20), "word/media/footer.png", zeros(64<<20))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := extract(t, data)
+	runtime.ReadMemStats(&after)
+	if err != nil || got.Text != "text\n" {
+		t.Fatalf("got %q and %v", got.Text, err)
+	}
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > 8<<20 {
+		t.Errorf("allocated %d bytes", spent)
+	}
+}
+
+// A side part that is too large is left out, and the rest is read.
+func TestExtractWithoutLargeSidePart(t *testing.T) {
+	data := pack(t, "word/document.xml", body(paragraph("text")+`<w:sectPr><w:headerReference w:id="r1"/></w:sectPr>`),
+		"word/_rels/document.xml.rels", relationships("r1", "header", "header1.xml", "r2", "styles", "styles.xml"),
+		"word/header1.xml", zeros(17<<20), "word/styles.xml", zeros(17<<20))
+	got, err := extract(t, data)
+	want := docxtext.Result{Text: "text\n", Partial: true}
+	if err != nil || got != want {
+		t.Errorf("got %+v and %v, want %+v", got, err, want)
+	}
+}
+
+// The size that the directory declares is a ceiling for what is unpacked.
+func TestExtractUnderstatedSize(t *testing.T) {
+	data := pack(t, "word/document.xml", body(paragraph(zeros(8<<20))))
+	i := bytes.Index(data, []byte("PK\x01\x02"))
+	if i < 0 {
+		t.Fatal("no directory")
+	}
+	binary.LittleEndian.PutUint32(data[i+24:], 1000)
+	got, err := extract(t, data)
+	if err != nil && !errors.Is(err, docxtext.ErrDamaged) || len(got.Text) > 1000 {
+		t.Errorf("got %d bytes and %v", len(got.Text), err)
+	}
+}
+
+func TestExtractUnknownMethod(t *testing.T) {
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	f, err := w.CreateRaw(&zip.FileHeader{Name: "word/document.xml", Method: 99, UncompressedSize64: 4, CompressedSize64: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(f, "text"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := extract(t, buf.Bytes()); !errors.Is(err, docxtext.ErrDamaged) {
+		t.Errorf("got %v, want ErrDamaged", err)
+	}
+}
+
+// The main part is the one that the package names, wherever it lies.
+func TestExtractFindsParts(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		parts []string
+	}{
+		{"usual", []string{"word/document.xml", body(paragraph("text"))}},
+		{"elsewhere", []string{"_rels/.rels", relationships("r1", "officeDocument", "word/document2.xml"), "word/document2.xml", body(paragraph("text")), "word/document.xml", body(paragraph("old"))}},
+		{"absolute", []string{"_rels/.rels", relationships("r1", "officeDocument", "/main/x.xml"), "main/x.xml", body(paragraph("text"))}},
+		{"backslashes", []string{`_rels\.rels`, relationships("r1", "officeDocument", `word\document.xml`), `word\document.xml`, body(paragraph("text"))}},
+		{"another case", []string{"_rels/.rels", relationships("r1", "officeDocument", "word/document.xml"), "Word/Document.xml", body(paragraph("text"))}},
+		{"escaped", []string{"_rels/.rels", relationships("r1", "officeDocument", "my%20word.xml"), "my word.xml", body(paragraph("text"))}},
+		{"missing", []string{"_rels/.rels", relationships("r1", "officeDocument", "gone.xml"), "word/document.xml", body(paragraph("text"))}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := extract(t, pack(t, c.parts...))
+			if err != nil || got != (docxtext.Result{Text: "text\n"}) {
+				t.Errorf("got %+v and %v", got, err)
+			}
+		})
+	}
+}
+
+func TestExtractSideParts(t *testing.T) {
+	ref := func(kind, id string) string {
+		return `<w:p><w:r><w:` + kind + `Reference w:id="` + id + `"/></w:r></w:p>`
+	}
+	note := func(kind, attrs, text string) string {
+		return `<w:` + kind + ` ` + attrs + `>` + paragraph(text) + `</w:` + kind + `>`
+	}
+	section := func(refs string) string { return `<w:sectPr>` + refs + `</w:sectPr>` }
+	margin := func(kind, id string) string { return `<w:` + kind + `Reference w:type="default" w:id="` + id + `"/>` }
+	got, err := extract(t, pack(t,
+		"word/document.xml", body(
+			`<w:p><w:pPr>`+section(margin("header", "h2")+margin("footer", "f1"))+`</w:pPr></w:p>`+
+				ref("footnote", "3")+ref("footnote", "2")+ref("endnote", "2")+ref("footnote", "3")+
+				`<w:p><w:r><w:footnoteReference w:customMarkFollows="1" w:id="4"/><w:t>*</w:t></w:r></w:p>`+
+				section(margin("header", "h1")+margin("header", "h3")+margin("header", "gone"))),
+		"word/_rels/document.xml.rels", relationships(
+			"h1", "header", "header1.xml", "h2", "header", "header2.xml", "h3", "header", "header3.xml", "f1", "footer", "footer1.xml",
+			"n1", "footnotes", "footnotes.xml", "n2", "endnotes", "endnotes.xml", "c1", "comments", "comments.xml"),
+		"word/header1.xml", `<w:hdr `+wordNS+`>`+paragraph("first header")+`</w:hdr>`,
+		"word/header2.xml", `<w:hdr `+wordNS+`>`+paragraph("second header")+`</w:hdr>`,
+		"word/header3.xml", `<w:hdr `+wordNS+`>`+paragraph("first header")+`</w:hdr>`,
+		"word/footer1.xml", `<w:ftr `+wordNS+`>`+paragraph("footer")+`</w:ftr>`,
+		"word/footnotes.xml", `<w:footnotes `+wordNS+`>`+note("footnote", `w:id="0" w:type="separator"`, "line")+
+			note("footnote", `w:id="2"`, "two")+note("footnote", `w:id="3"`, "three")+note("footnote", `w:id="4"`, "* four")+note("footnote", `w:id="5"`, "nowhere")+`</w:footnotes>`,
+		"word/endnotes.xml", `<w:endnotes `+wordNS+`>`+note("endnote", `w:id="2"`, "end")+`</w:endnotes>`,
+		"word/comments.xml", `<w:comments `+wordNS+`>`+note("comment", `w:author="Ann"`, "why")+note("comment", "", "how")+`</w:comments>`,
+	))
+	want := "[1]\n[2]\n[i]\n[1]\n*\n\n[1] three\n[2] two\n* four\n\n[i] end\n\nComment (Ann): why\nComment: how\n\nsecond header\nfirst header\n\nfooter\n"
+	if err != nil || got != (docxtext.Result{Text: want}) {
+		t.Errorf("got %+v and %v, want %q", got, err, want)
+	}
+}
