@@ -92,12 +92,16 @@ func (f *file) stream(name string) ([]byte, error) {
 	if size < entry.Size {
 		f.damaged = true
 	}
-	// In small reads, since mscfb takes time quadratic in the sectors of one.
-	const chunk = 32 << 10
+	// Sector by sector, since a read in mscfb fails as a whole, and takes time
+	// quadratic in its sectors.
+	const cutoff, sector, miniSector = 4096, 512, 64
+	buf := make([]byte, sector)
+	if entry.Size < cutoff {
+		buf = buf[:miniSector]
+	}
 	var data bytes.Buffer
-	buf := make([]byte, chunk)
 	for int64(data.Len()) < size {
-		n, err := entry.Read(buf[:min(chunk, size-int64(data.Len()))])
+		n, err := entry.Read(buf[:min(int64(len(buf)), size-int64(data.Len()))])
 		data.Write(buf[:n])
 		if errors.Is(err, io.EOF) || err == nil && n == 0 {
 			break

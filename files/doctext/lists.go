@@ -290,16 +290,17 @@ func (in *instance) number(of int, legal bool) string {
 // bullet returns the bullet as it is, or a plain one for a letter of a symbol
 // font.
 func bullet(text []uint16) string {
-	for _, r := range utf16.Decode(text) {
-		switch {
-		case unicode.IsSpace(r):
-			return ""
-		case unicode.IsLetter(r), unicode.Is(unicode.Co, r), r == '§', r == unicode.ReplacementChar, r < ' ':
-			return "•"
-		}
-		return string(r)
+	if len(text) == 0 {
+		return ""
 	}
-	return ""
+	r := utf16.Decode(text)[0]
+	switch {
+	case unicode.IsSpace(r):
+		return ""
+	case unicode.IsLetter(r), unicode.Is(unicode.Co, r), r == '§', r == unicode.ReplacementChar, r < ' ':
+		return "•"
+	}
+	return string(r)
 }
 
 // Formats of numbers. Those of other scripts are written in decimal.

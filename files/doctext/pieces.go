@@ -59,7 +59,9 @@ func (b *fib) pieces() []piece {
 		if ps := parsePieces(b.table(pieceTable)); ps != nil {
 			return ps
 		}
-		return b.onePiece(!looksWide(slice(b.main, i32(b.main, 0x18), 4096)))
+		const sample = 4096
+		from, to := i32(b.main, 0x18), i32(b.main, 0x1C)
+		return b.onePiece(!looksWide(slice(b.main, from, min(to-from, sample))))
 	}
 	narrow := b.flags&flagWide == 0 || b.version < word6
 	if b.flags&flagComplex != 0 && b.version >= word6 {

@@ -15,11 +15,10 @@ type story struct {
 
 // paragraph is what the properties of the open paragraph say.
 type paragraph struct {
-	style   string
-	numID   string
-	level   string
-	joined  bool // its mark is deleted: the next paragraph continues it
-	labeled bool
+	style  string
+	numID  string
+	level  string
+	joined bool // its mark is deleted: the next paragraph continues it
 }
 
 // field is a field between its first and last character.
