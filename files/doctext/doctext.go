@@ -47,7 +47,10 @@ const (
 	maxDirectory = 16 << 20  // bytes read to find the streams
 	maxStream    = 128 << 20 // bytes of one stream
 	maxChars     = 32 << 20  // characters of text
-	maxRuns      = 1 << 20   // runs of characters or paragraphs with properties
+	maxRuns      = 1 << 20   // pieces, or runs of characters or paragraphs with properties
+	maxNotes     = 1 << 16   // of a kind; Word itself has 16,383
+	maxItems     = 1 << 18   // of lists
+	maxLabel     = 100       // characters of a list number or a name
 )
 
 // Result is what [Extract] read.

@@ -27,6 +27,9 @@ func newDocument(f *file) (*document, error) {
 	if pieces == nil && sum(b.lengths[:]) > 0 {
 		return nil, fmt.Errorf("%w: the text is not where the FIB says", ErrDamaged)
 	}
+	if len(pieces) > maxRuns {
+		return nil, fmt.Errorf("%w: over %d pieces", ErrTooLarge, maxRuns)
+	}
 	chars, paragraphs := b.charRuns(), b.paragraphRuns()
 	lists := newLists(b)
 	enc := b.encoding(pieces)
@@ -62,6 +65,9 @@ func newDocument(f *file) (*document, error) {
 		return nil, fmt.Errorf("%w: no text where the FIB says", ErrDamaged)
 	}
 	guessRowEnds(d.chars)
+	for _, p := range d.parts() {
+		hideFieldCodes(p.chars)
+	}
 	d.labels = lists.labels()
 	d.numberNotes()
 	return d, nil
@@ -185,11 +191,13 @@ func (d *document) margins(p part) string {
 	}
 	var texts []string
 	seen := map[string]bool{}
+	last := 0
 	for i := separators; i < stories.len(); i++ {
 		from, to := stories.position(i), stories.position(i+1)
-		if from < 0 || to > len(p.chars) || from >= to {
+		if from < last || to > len(p.chars) || from >= to {
 			continue
 		}
+		last = to
 		text := d.write(part{p.chars[from:to], p.at + from})
 		if strings.TrimSpace(text) != "" && !seen[text] {
 			seen[text] = true

@@ -95,8 +95,7 @@ func parseLevel(b []byte) (levelDef, int) {
 	def := levelDef{start: i32(b, 0), format: int(b[4]), legal: b[5]&legal != 0, noRestart: b[5]&noRestart != 0}
 	size := fixed + int(b[24]) + int(b[25])
 	n := u16(b, size)
-	const most = 255
-	def.text = piece{}.decode(slice(b, size+2, 2*min(n, most)), nil)
+	def.text = piece{}.decode(slice(b, size+2, 2*min(n, maxLabel)), nil)
 	return def, size + 2 + 2*n
 }
 
@@ -195,6 +194,7 @@ func parseStyle(b []byte, base int) (paraProps, int) {
 }
 
 // add takes a paragraph, by its first character, if it is an item of a list.
+// Items beyond any real document go without their numbers.
 func (l *lists) add(at int, p paraProps) {
 	if p.style < len(l.styles) {
 		if p.list == inherit {
@@ -204,7 +204,7 @@ func (l *lists) add(at int, p paraProps) {
 			p.level = l.styles[p.style].level
 		}
 	}
-	if p.list < 1 || p.list > len(l.instances) || l.instances[p.list-1].def == nil {
+	if len(l.items) >= maxItems || p.list < 1 || p.list > len(l.instances) || l.instances[p.list-1].def == nil {
 		return
 	}
 	lvl := max(0, p.level)

@@ -40,7 +40,7 @@ func (d *document) references(t table, main part) []int {
 	const entry = 2
 	refs := plc{d.fib.table(t), entry}
 	var at []int
-	for i := range refs.len() {
+	for i := range min(refs.len(), maxNotes) {
 		pos := refs.position(i)
 		if pos >= 0 && pos < len(main.chars) && main.chars[pos] == noteMark {
 			at = append(at, pos)
@@ -49,10 +49,11 @@ func (d *document) references(t table, main part) []int {
 	return at
 }
 
+// find returns where a character is.
 func find(p part, char uint16) []int {
 	var at []int
 	for i, c := range p.chars {
-		if c == char {
+		if c == char && len(at) < maxNotes {
 			at = append(at, p.at+i)
 		}
 	}
@@ -64,7 +65,7 @@ func (d *document) commentAuthors() []string {
 	const entry, authorAt = 30, 20
 	refs := plc{d.fib.table(commentRefs), entry}
 	names := parseStrings(d.fib.table(commentAuthors))
-	authors := make([]string, refs.len())
+	authors := make([]string, min(refs.len(), maxNotes))
 	for i := range authors {
 		if n := u16(refs.at(i), authorAt); n < len(names) {
 			authors[i] = names[n]
@@ -73,10 +74,11 @@ func (d *document) commentAuthors() []string {
 	return authors
 }
 
-// parseStrings reads strings with their lengths in front.
+// parseStrings reads strings with their lengths in front, as many as there can
+// be notes.
 func parseStrings(b []byte) []string {
 	var list []string
-	for len(b) >= 2 {
+	for len(b) >= 2 && len(list) < maxNotes {
 		s, n := parseString(b)
 		list = append(list, s)
 		b = b[min(len(b), n):]
@@ -84,9 +86,10 @@ func parseStrings(b []byte) []string {
 	return list
 }
 
-// parseString reads a length and as many characters, and returns their size.
+// parseString reads a length and as many characters, of which it returns the
+// first, and their size.
 func parseString(b []byte) (s string, size int) {
 	n := u16(b, 0)
-	chars := piece{}.decode(slice(b, 2, 2*n), nil)
+	chars := piece{}.decode(slice(b, 2, 2*min(n, maxLabel)), nil)
 	return strings.TrimRight(string(utf16.Decode(chars)), "\x00"), 2 + 2*n
 }

@@ -110,8 +110,13 @@ func parsePage(page []byte, offset int) paraProps {
 	return props
 }
 
+// sorted puts runs in order, and ends those that overlap the next where it
+// begins, so that an offset has one run.
 func sorted(runs []run) []run {
 	slices.SortStableFunc(runs, func(a, b run) int { return cmp.Compare(a.from, b.from) })
+	for i := range len(runs) - 1 {
+		runs[i].to = min(runs[i].to, runs[i+1].from)
+	}
 	return runs
 }
 

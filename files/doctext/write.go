@@ -74,16 +74,19 @@ func (w *writer) endRow(nested bool) {
 // write writes out one of the documents.
 func (d *document) write(p part) string {
 	var w writer
-	fields := matchFields(p.chars)
+	due := "" // the label of a paragraph that has not shown anything yet
 	for i := 0; i < len(p.chars); i++ {
 		if label := d.labels[p.at+i]; label != "" {
-			w.write(label)
-		}
-		if end, ok := fields[i]; ok {
-			i = end
-			continue
+			due = label
 		}
 		c := p.chars[i]
+		if c == nothing {
+			continue
+		}
+		if due != "" {
+			w.write(due)
+			due = ""
+		}
 		switch {
 		case c == noteMark, c == commentMark:
 			mark := d.marks[p.at+i]
@@ -135,17 +138,16 @@ func plain(r rune) string {
 	return string(r)
 }
 
-// matchFields returns, by the first character of what does not show of a field,
-// the last: its code with the separator, or all of it if it has no result. A
-// field without an end shows.
-func matchFields(chars []uint16) map[int]int {
+// hideFieldCodes takes out what does not show of fields: the code with the
+// separator, or all of a field that has no result. A field without an end shows.
+func hideFieldCodes(chars []uint16) {
+	const maxOpen = 64 // Word has 20
 	type open struct{ begin, separator int }
 	var fields []open
-	hidden := map[int]int{}
 	for i, c := range chars {
 		n := len(fields)
 		switch {
-		case c == fieldBegin:
+		case c == fieldBegin && n < maxOpen:
 			fields = append(fields, open{i, -1})
 		case c == fieldSeparator && n > 0 && fields[n-1].separator < 0:
 			fields[n-1].separator = i
@@ -155,8 +157,7 @@ func matchFields(chars []uint16) map[int]int {
 			if f.separator < 0 {
 				f.separator = i
 			}
-			hidden[f.begin] = f.separator
+			clear(chars[f.begin:f.separator])
 		}
 	}
-	return hidden
 }

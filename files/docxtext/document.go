@@ -182,21 +182,26 @@ func (d *document) eachNote(kind string, onNote func(note)) error {
 // readMargins returns the headers or footers that the sections name, each text
 // once.
 func (d *document) readMargins(ids set) ([]string, error) {
-	var texts []string
+	names := map[string]string{}
+	for _, r := range d.rels {
+		names[r.id] = r.target(d.dir)
+	}
+	var parts, texts set
 	for _, id := range ids.items {
-		i := slices.IndexFunc(d.rels, func(r relationship) bool { return r.id == id })
-		if i < 0 {
-			continue
+		if name, ok := names[id]; ok {
+			parts.add(partKey(name))
 		}
-		text, err := d.story(d.rels[i].target(d.dir), nil)
+	}
+	for _, name := range parts.items {
+		text, err := d.story(name, nil)
 		if err != nil {
 			return nil, err
 		}
-		if text != "" && !slices.Contains(texts, text) {
-			texts = append(texts, text)
+		if text != "" {
+			texts.add(text)
 		}
 	}
-	return texts, nil
+	return texts.items, nil
 }
 
 // set is a list of different strings in the order they came.

@@ -129,7 +129,7 @@ const (
 	mathSpace          // formulas
 	drawSpace          // DrawingML, for text in shapes
 	compatSpace        // alternatives for older and newer readers
-	maxBindings  = 256 // namespace declarations in force at once
+	maxBindings  = 128 // namespace declarations in force at once
 	defaultSpace = ""  // the prefix of names without one
 )
 

@@ -169,8 +169,8 @@ func (l *lists) find(p paragraph) (*instance, int) {
 // levelOfStyle returns the level that a list has tied to a style.
 func (l *lists) levelOfStyle(in *instance, style string) string {
 	if a := l.abstractOf(in); a != nil {
-		for _, def := range a.Levels {
-			if def.Style.Val == style {
+		for _, def := range a.defs {
+			if def != nil && def.Style.Val == style {
 				return def.Level
 			}
 		}

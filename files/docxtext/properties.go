@@ -17,9 +17,7 @@ func (w *walker) startProperty(e xml.StartElement) {
 	case "pPr":
 		w.paragraphProperty(e)
 	case "rPr":
-		if name == "vanish" {
-			w.story.hidden = isOn(e)
-		}
+		w.runProperty(e)
 	case "trPr":
 		w.delRow = w.delRow || name == "del"
 	case "sectPr":
@@ -30,6 +28,15 @@ func (w *walker) startProperty(e xml.StartElement) {
 		if n := len(w.story.fields); n > 0 {
 			w.story.fields[n-1].form.property(e)
 		}
+	}
+}
+
+func (w *walker) runProperty(e xml.StartElement) {
+	switch e.Name.Local {
+	case "vanish":
+		w.story.hidden = isOn(e)
+	case "rFonts":
+		w.story.font = attr(e, "ascii")
 	}
 }
 

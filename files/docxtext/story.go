@@ -9,7 +9,9 @@ type story struct {
 	rows      []int    // cells begun, for each open table row
 	boxes     []string // text boxes anchored in the open paragraph
 	fields    []field  // open fields
+	codes     int      // open fields that are still in their code
 	hidden    bool     // in a run that is not shown
+	font      string   // of the run
 	paragraph paragraph
 }
 
@@ -43,21 +45,42 @@ func (s *story) flush() {
 	s.lineEnds = 0
 }
 
-// inCode tells whether the text belongs to the code of a field.
-func (s *story) inCode() bool {
-	for _, f := range s.fields {
-		if f.inCode {
-			return true
-		}
+// beginField opens a field, whose code comes first.
+func (s *story) beginField() {
+	if len(s.fields) < maxDepth {
+		s.fields = append(s.fields, field{inCode: true})
+		s.codes++
 	}
-	return false
+}
+
+// endCode goes on to the result of the innermost field.
+func (s *story) endCode() {
+	if n := len(s.fields); n > 0 && s.fields[n-1].inCode {
+		s.fields[n-1].inCode = false
+		s.codes--
+	}
+}
+
+// endField closes the innermost field and returns what it shows as a form.
+func (s *story) endField() string {
+	s.endCode()
+	n := len(s.fields)
+	if n == 0 {
+		return ""
+	}
+	f := s.fields[n-1]
+	s.fields = s.fields[:n-1]
+	return f.form.String()
 }
 
 func (s *story) endParagraph() {
 	// The code of a field that the paragraph leaves open is most often a
-	// field without an end; its text must not swallow the document.
-	for i := range s.fields {
-		s.fields[i].inCode = false
+	// field without an end, and must not swallow the document.
+	if s.codes > 0 {
+		for i := range s.fields {
+			s.fields[i].inCode = false
+		}
+		s.codes = 0
 	}
 	if !s.paragraph.joined {
 		s.lineEnds++

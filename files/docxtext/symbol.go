@@ -5,13 +5,16 @@ import (
 	"unicode"
 )
 
+// symbolArea begins the part of the private area where symbol fonts have their
+// characters.
+const symbolArea = 0xF000
+
 // symbolRune returns the character that a symbol font shows for a code, which
 // lies in the private area as fonts have it or below 0x100.
 func symbolRune(font string, code rune) rune {
-	const private = 0xF000
 	low := code
-	if code >= private && code <= private+0xFF {
-		low = code - private
+	if code >= symbolArea && code <= symbolArea+0xFF {
+		low = code - symbolArea
 	} else if code > 0xFF {
 		return code
 	}
@@ -27,7 +30,7 @@ func symbolRune(font string, code rune) rune {
 			return r
 		}
 		return '•'
-	case code < private && unicode.IsPrint(code):
+	case code < symbolArea && unicode.IsPrint(code):
 		return code
 	}
 	return '•'

@@ -150,11 +150,13 @@ func (w *walker) chars(text []byte) {
 		return
 	}
 	w.put(strings.Map(func(r rune) rune {
-		switch r {
-		case '\n', '\r':
+		switch {
+		case r == '\n', r == '\r':
 			return ' '
-		case '\u00AD': // a soft hyphen shows only at the end of a line
+		case r == '\u00AD': // a soft hyphen shows only at the end of a line
 			return -1
+		case r >= symbolArea+0x20 && r <= symbolArea+0xFF:
+			return symbolRune(w.story.font, r)
 		}
 		return r
 	}, string(text)))
@@ -162,7 +164,7 @@ func (w *walker) chars(text []byte) {
 
 // put writes text unless it is hidden or the code of a field.
 func (w *walker) put(text string) {
-	if text == "" || w.story.hidden || w.story.inCode() {
+	if text == "" || w.story.hidden || w.story.codes > 0 {
 		return
 	}
 	w.story.write(text)
@@ -185,7 +187,7 @@ func (w *walker) startWord(e xml.StartElement) {
 	case "sym":
 		w.put(symbol(attr(e, "font"), attr(e, "char")))
 	case "r":
-		w.story.hidden = false
+		w.story.hidden, w.story.font = false, ""
 	case "fldChar":
 		w.fieldChar(attr(e, "fldCharType"))
 	case "tr":
@@ -244,23 +246,20 @@ func (w *walker) popStory() (text string) {
 }
 
 func (w *walker) fieldChar(kind string) {
-	fields := w.story.fields
-	n := len(fields)
-	switch {
-	case kind == "begin" && n < maxDepth:
-		w.story.fields = append(fields, field{inCode: true})
-	case kind == "separate" && n > 0:
-		fields[n-1].inCode = false
-	case kind == "end" && n > 0:
-		w.story.fields = fields[:n-1]
-		w.put(fields[n-1].form.String())
+	switch kind {
+	case "begin":
+		w.story.beginField()
+	case "separate":
+		w.story.endCode()
+	case "end":
+		w.put(w.story.endField())
 	}
 }
 
 // reference writes the mark of a note and remembers the note's place. A mark of
 // the author's own follows as ordinary text.
 func (w *walker) reference(e xml.StartElement) {
-	if w.story.hidden || w.story.inCode() {
+	if w.story.hidden || w.story.codes > 0 {
 		return
 	}
 	notes := &w.doc.footnotes
