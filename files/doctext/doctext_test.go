@@ -145,12 +145,15 @@ func TestExtractHostileSizes(t *testing.T) {
 
 // A last sector that is cut short reads as if zeros followed.
 func TestExtractShortLastSector(t *testing.T) {
-	main, table := word97{pieces: []testPiece{{longText("text\r"), true}}}.streams()
+	main, table := word97{pieces: []testPiece{{strings.Repeat("text\r", 1000), true}}}.streams()
 	data := compound(t, stream{name: tableName, data: table}, stream{name: "WordDocument", data: main})
-	end := len(data) - (sectorsOf(main)*sectorSize - len(main))
-	got, err := extract(t, data[:end-100]) // within the last page of properties
-	if err != nil || got.Text != strings.Repeat("text\n", 200) {
+	got, err := extract(t, data[:len(data)-100])
+	if err != nil || got != (doctext.Result{Text: strings.Repeat("text\n", 1000)}) {
 		t.Errorf("got %+v and %v", got, err)
+	}
+	got, err = extract(t, data[:len(data)-5000])
+	if err != nil || !got.Partial {
+		t.Errorf("cut by more: got %+v and %v, want a partial result", got, err)
 	}
 }
 

@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"golang.org/x/text/encoding/charmap"
 )
 
 // document is the text of a file before it is written out.
 type document struct {
-	fib    *fib
-	chars  []uint16       // of all documents in order
-	labels map[int]string // list numbers by the paragraph's first character
-	marks  map[int]string // marks of notes by the character of the reference
+	fib        *fib
+	runs       []run // of characters
+	paragraphs []run
+	lists      *lists
+	chars      []uint16       // of all documents in order
+	paragraph  int            // the first character of the last paragraph
+	labels     map[int]string // list numbers by the paragraph's first character
+	marks      map[int]string // marks of notes by the character of the reference
 }
 
 // newDocument puts the pieces together and applies the properties.
@@ -22,18 +24,12 @@ func newDocument(f *file) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &document{fib: b}
 	pieces := b.pieces()
-	if pieces == nil && sum(b.lengths[:]) > 0 {
-		return nil, fmt.Errorf("%w: the text is not where the FIB says", ErrDamaged)
-	}
 	if len(pieces) > maxRuns {
 		return nil, fmt.Errorf("%w: over %d pieces", ErrTooLarge, maxRuns)
 	}
-	chars, paragraphs := b.charRuns(), b.paragraphRuns()
-	lists := newLists(b)
+	d := &document{fib: b, runs: b.charRuns(), paragraphs: b.paragraphRuns(), lists: newLists(b)}
 	enc := b.encoding(pieces)
-	paragraph := 0 // its first character
 	for _, p := range pieces {
 		data := p.bytes(b.main)
 		if len(data) < p.chars*p.width() {
@@ -43,19 +39,7 @@ func newDocument(f *file) (*document, error) {
 		if len(d.chars)+len(text) > maxChars {
 			return nil, fmt.Errorf("%w: over %d characters", ErrTooLarge, maxChars)
 		}
-		if enc == charmap.Windows1252 { // a character is as wide as the piece says
-			p.showRuns(text, chars)
-			for i, c := range text {
-				if !endsParagraph(c) {
-					continue
-				}
-				if r := runAt(paragraphs, p.offset+i*p.width()); r != nil {
-					text[i] = r.paragraphEnd(c)
-					lists.add(paragraph, r.paraProps)
-				}
-				paragraph = len(d.chars) + i + 1
-			}
-		}
+		d.apply(p, text)
 		d.chars = append(d.chars, text...)
 		if err := f.src.ctx.Err(); err != nil {
 			return nil, err
@@ -68,9 +52,24 @@ func newDocument(f *file) (*document, error) {
 	for _, p := range d.parts() {
 		hideFieldCodes(p.chars)
 	}
-	d.labels = lists.labels()
+	d.labels = d.lists.labels()
 	d.numberNotes()
 	return d, nil
+}
+
+// apply gives the characters of a piece what the properties of its bytes say.
+func (d *document) apply(p piece, text []uint16) {
+	p.showRuns(text, d.runs)
+	for i, c := range text {
+		if !endsParagraph(c) {
+			continue
+		}
+		if r := runAt(d.paragraphs, p.offset+i*p.width()); r != nil {
+			text[i] = r.paragraphEnd(c)
+			d.lists.add(d.paragraph, r.paraProps)
+		}
+		d.paragraph = len(d.chars) + i + 1
+	}
 }
 
 func sum(numbers []int) int {

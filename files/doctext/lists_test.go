@@ -168,7 +168,7 @@ func TestEachModifier(t *testing.T) {
 		{"one byte, two and four", []byte{0x35, 0x08, 1, 0x43, 0x4A, 24, 0, 0x03, 0x6A, 1, 2, 3, 4}, 3},
 		{"three bytes", []byte{0x00, 0xE0, 1, 2, 3}, 1},
 		{"with a length", []byte{0x31, 0xC6, 3, 1, 2, 3}, 1},
-		{"a table", []byte{0x08, 0xD6, 4, 0, 1, 2, 3}, 1},
+		{"a table", append([]byte{0x08, 0xD6, 0x2C, 1}, make([]byte, 299)...), 1},
 		{"tabs", []byte{0x15, 0xC6, 2, 0, 0}, 1},
 		{"many tabs", tabs, 1},
 		{"cut short", []byte{0x03, 0x6A, 1, 2, 3, 4}[:3], -1},

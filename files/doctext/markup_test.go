@@ -108,6 +108,7 @@ func TestExtractCharacterProperties(t *testing.T) {
 			{"not hidden", []modified{{4, 8, notHidden}}, "one two three (\n"},
 			{"behind other modifiers", []modified{{4, 8, append([]byte{0x35, 0x08, 1, 0x43, 0x4A, 24, 0, 0x70, 0x68, 0, 0, 0, 0, 0x31, 0xC6, 2, 9, 9}, hidden...)}}, "one three (\n"},
 			{"symbol", []modified{{14, 15, symbol(0xF0B7)}, {0, 3, symbol(0x263A)}}, "one two three •\n"},
+			{"overlapping", []modified{{0, 12, hidden}, {4, 8, symbol(0x263A)}}, "two three (\n"},
 			{"deleted paragraph mark", []modified{{15, 16, deleted}}, "one two three (\n"},
 		} {
 			t.Run(c.name, func(t *testing.T) {
@@ -154,14 +155,14 @@ func TestExtractDocumentsInOrder(t *testing.T) {
 	author := append(make([]byte, 20), 1, 0) // the second
 	names := []byte{3, 0, 'B', 0, 'e', 0, 'a', 0, 3, 0, 'A', 0, 'n', 0, 'n', 0}
 	d.tables = map[int][]byte{
-		2:  append(words([]uint32{4, 20}), 1, 0),
+		2:  append(words([]uint32{4, 10, 12, 20}), 1, 0, 0, 0, 1, 0),
 		4:  append(words([]uint32{11, 20}), append(author, make([]byte, 8)...)...),
 		11: stories,
 		36: names,
 		46: append(words([]uint32{9, 20}), 1, 0),
 	}
 	got, err := extract(t, d.bytes(t))
-	want := doctext.Result{Text: "main[1] and[i]*\n\n[1] foot\n\n[i] end\n\nComment (Ann): why\n\nbox\n\nsecond\n\nheader box\n"}
+	want := doctext.Result{Text: "main[1] and[i]*[2]\n\n[1] foot\n\n[i] end\n\nComment (Ann): why\n\nbox\n\nsecond\n\nheader box\n"}
 	if err != nil || got != want {
 		t.Errorf("got %+v and %v, want %+v", got, err, want)
 	}

@@ -17,6 +17,21 @@ import (
 // zeros is markup of that many bytes that packs to next to nothing.
 func zeros(n int) string { return strings.Repeat("0", n) }
 
+// claim makes a container whose directory claims sizes that are not there.
+func claim(t *testing.T, unpacked, packed uint64) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	h := &zip.FileHeader{Name: "word/document.xml", Method: zip.Deflate, UncompressedSize64: unpacked, CompressedSize64: packed}
+	if _, err := w.CreateRaw(h); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
 func TestExtractBombs(t *testing.T) {
 	manyParts := make([]string, 0, 2*20_001)
 	for i := range 20_001 {
@@ -30,7 +45,8 @@ func TestExtractBombs(t *testing.T) {
 		name string
 		data []byte
 	}{
-		{"a large main part", pack(t, "word/document.xml", body(paragraph(zeros(130<<20))))},
+		{"a large main part", claim(t, 129<<20, 100<<20)},
+		{"a main part of 16 exabytes", claim(t, 1<<64-1, 100<<20)},
 		{"a high ratio", pack(t, "word/document.xml", body(paragraph(zeros(17<<20))))},
 		{"many parts", pack(t, manyParts...)},
 		{"a large directory", pack(t, longNames...)},

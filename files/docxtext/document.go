@@ -125,18 +125,16 @@ func (d *document) story(name string, onNote func(note)) (string, error) {
 // note is a footnote, an endnote or a comment.
 type note struct {
 	id     string
-	kind   string // "" or "normal", or one that separates notes from the text
 	author string
 	text   string
 }
 
-// readNotes returns the notes of a kind in the order of their references.
+// readNotes returns the notes of a kind in the order of their references. The
+// lines between notes and text are in the part too, but nothing refers to them.
 func (d *document) readNotes(kind string, refs references) ([]string, error) {
 	notes := map[string]string{}
 	err := d.eachNote(kind, func(n note) {
-		if n.kind == "" || n.kind == "normal" {
-			notes[n.id] = n.text
-		}
+		notes[n.id] = n.text
 	})
 	if err != nil {
 		return nil, err

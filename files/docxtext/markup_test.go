@@ -37,6 +37,7 @@ func TestExtractMarkup(t *testing.T) {
 			`<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:checkBox/></w:ffData></w:fldChar></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r><w:r><w:t> </w:t></w:r>` +
 			`<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:ddList><w:result w:val="1"/><w:listEntry w:val="red"/><w:listEntry w:val="blue"/></w:ddList></w:ffData></w:fldChar></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r></w:p>`, "☒ ☐ blue"},
 		{"symbols", `<w:p><w:r><w:sym w:font="Symbol" w:char="F061"/><w:sym w:font="Wingdings" w:char="F0FC"/><w:sym w:font="Webdings" w:char="F0FC"/><w:sym w:font="Arial" w:char="00E9"/><w:sym w:char="zz"/></w:r></w:p>`, "α✓•é"},
+		{"text in a symbol font", "<w:p><w:r><w:rPr><w:rFonts w:ascii=\"Symbol\"/></w:rPr><w:t>\uF061</w:t></w:r><w:r><w:t>\uF061</w:t></w:r></w:p>", "α•"},
 		{"text box", `<w:p><w:r><w:t>be</w:t></w:r><w:r><w:pict>` + textBox + `</w:pict></w:r><w:r><w:t>fore</w:t></w:r></w:p>` + paragraph("after"), "before\nin the box\nafter"},
 		{"text box twice", `<w:p><w:r><mc:AlternateContent><mc:Choice Requires="wps">` + textBox + `</mc:Choice><mc:Fallback>` + textBox + `</mc:Fallback></mc:AlternateContent></w:r></w:p>`, "in the box"},
 		{"text for older readers", `<w:p><w:r><mc:AlternateContent><mc:Choice Requires="x"/><mc:Fallback>` + textBox + `</mc:Fallback></mc:AlternateContent></w:r></w:p>`, "in the box"},

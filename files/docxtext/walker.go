@@ -201,7 +201,7 @@ func (w *walker) startWord(e xml.StartElement) {
 	case "footnote", "endnote", "comment":
 		if w.onNote != nil && len(w.outer) == 0 {
 			w.openStory()
-			w.note = note{id: attr(e, "id"), kind: attr(e, "type"), author: attr(e, "author")}
+			w.note = note{id: attr(e, "id"), author: attr(e, "author")}
 		}
 	}
 }
