@@ -3,6 +3,7 @@ package docxtext_test
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -14,18 +15,66 @@ import (
 	"github.com/seed-506d8e5d/svc/files/docxtext"
 )
 
-// zeros is markup of that many bytes that packs to next to nothing.
-func zeros(n int) string { return strings.Repeat("0", n) }
+// bomb is a part that unpacks to that many megabytes of zeros.
+type bomb struct {
+	name      string
+	megabytes int
+}
+
+// packBombs makes a container of parts, as pack does, and bombs.
+func packBombs(t *testing.T, bombs []bomb, parts ...string) []byte {
+	t.Helper()
+	var block bytes.Buffer // one megabyte, which may be repeated
+	fw, err := flate.NewWriter(&block, flate.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fw.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := fw.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	const lastBlock = "\x03\x00"
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	for i := 0; i < len(parts); i += 2 {
+		f, err := w.Create(parts[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(f, parts[i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, b := range bombs {
+		data := append(bytes.Repeat(block.Bytes(), b.megabytes), lastBlock...)
+		writeRaw(t, w, b.name, uint64(b.megabytes)<<20, uint64(len(data)), data)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// writeRaw adds packed data whose sizes may be lies.
+func writeRaw(t *testing.T, w *zip.Writer, name string, unpacked, packed uint64, data []byte) {
+	t.Helper()
+	f, err := w.CreateRaw(&zip.FileHeader{Name: name, Method: zip.Deflate, UncompressedSize64: unpacked, CompressedSize64: packed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(data); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // claim makes a container whose directory claims sizes that are not there.
 func claim(t *testing.T, unpacked, packed uint64) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
-	h := &zip.FileHeader{Name: "word/document.xml", Method: zip.Deflate, UncompressedSize64: unpacked, CompressedSize64: packed}
-	if _, err := w.CreateRaw(h); err != nil {
-		t.Fatal(err)
-	}
+	writeRaw(t, w, "word/document.xml", unpacked, packed, nil)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +88,7 @@ func TestExtractBombs(t *testing.T) {
 	}
 	longNames := make([]string, 0, 2*200)
 	for i := range 200 {
-		longNames = append(longNames, strconv.Itoa(i)+zeros(60_000), "")
+		longNames = append(longNames, strconv.Itoa(i)+strings.Repeat("0", 60_000), "")
 	}
 	for _, c := range []struct {
 		name string
@@ -47,7 +96,7 @@ func TestExtractBombs(t *testing.T) {
 	}{
 		{"a large main part", claim(t, 129<<20, 100<<20)},
 		{"a main part of 16 exabytes", claim(t, 1<<64-1, 100<<20)},
-		{"a high ratio", pack(t, "word/document.xml", body(paragraph(zeros(17<<20))))},
+		{"a high ratio", packBombs(t, []bomb{{"word/document.xml", 17}})},
 		{"many parts", pack(t, manyParts...)},
 		{"a large directory", pack(t, longNames...)},
 	} {
@@ -62,8 +111,7 @@ func TestExtractBombs(t *testing.T) {
 // Parts that are named like headers are not unpacked, nor are parts of the kinds
 // that the text does not need.
 func TestExtractLeavesBombsPacked(t *testing.T) {
-	data := pack(t, "word/document.xml", body(paragraph("text")),
-		"word/header1.xml", zeros(64<<20), "word/media/footer.png", zeros(64<<20))
+	data := packBombs(t, []bomb{{"word/header1.xml", 16}, {"word/media/footer.png", 64}}, "word/document.xml", body(paragraph("text")))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	got, err := extract(t, data)
@@ -78,9 +126,9 @@ func TestExtractLeavesBombsPacked(t *testing.T) {
 
 // A side part that is too large is left out, and the rest is read.
 func TestExtractWithoutLargeSidePart(t *testing.T) {
-	data := pack(t, "word/document.xml", body(paragraph("text")+`<w:sectPr><w:headerReference w:id="r1"/></w:sectPr>`),
-		"word/_rels/document.xml.rels", relationships("r1", "header", "header1.xml", "r2", "styles", "styles.xml"),
-		"word/header1.xml", zeros(17<<20), "word/styles.xml", zeros(17<<20))
+	data := packBombs(t, []bomb{{"word/header1.xml", 17}, {"word/styles.xml", 17}},
+		"word/document.xml", body(paragraph("text")+`<w:sectPr><w:headerReference w:id="r1"/></w:sectPr>`),
+		"word/_rels/document.xml.rels", relationships("r1", "header", "header1.xml", "r2", "styles", "styles.xml"))
 	got, err := extract(t, data)
 	want := docxtext.Result{Text: "text\n", Partial: true}
 	if err != nil || got != want {
@@ -90,7 +138,7 @@ func TestExtractWithoutLargeSidePart(t *testing.T) {
 
 // The size that the directory declares is a ceiling for what is unpacked.
 func TestExtractUnderstatedSize(t *testing.T) {
-	data := pack(t, "word/document.xml", body(paragraph(zeros(8<<20))))
+	data := pack(t, "word/document.xml", body(paragraph(strings.Repeat("0", 1<<20))))
 	i := bytes.Index(data, []byte("PK\x01\x02"))
 	if i < 0 {
 		t.Fatal("no directory")
