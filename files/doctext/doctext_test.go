@@ -78,10 +78,10 @@ func TestExtractErrors(t *testing.T) {
 		{"an encrypted package", compound(t, stream{name: "EncryptionInfo"}, stream{name: "EncryptedPackage"}), doctext.ErrPassword},
 		{"with a password", read(t, "password.doc"), doctext.ErrPassword},
 		{"marked as encrypted", locked.bytes(t), doctext.ErrPassword},
-		{"an old one marked as encrypted", old(0xA5DB, 45, 0, 0x0100, []byte("text")), doctext.ErrPassword},
+		{"an old one marked as encrypted", oldWord{magic: 0xA5DB, version: 45, flags: 0x0100}.stream(), doctext.ErrPassword},
 		{"cut short", features[:len(features)/4], doctext.ErrDamaged},
 		{"a header alone", features[:512], doctext.ErrDamaged},
-		{"a flat file cut short", old(0xA5DB, 45, 0, 0, nil)[:64], doctext.ErrDamaged},
+		{"a flat file cut short", oldWord{magic: 0xA5DB, version: 45}.stream()[:64], doctext.ErrDamaged},
 		{"no text in its place", beyond.bytes(t), doctext.ErrDamaged},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -232,24 +232,21 @@ func TestExtractOldVersions(t *testing.T) {
 	const word2, word6, word95 = 45, 101, 104
 	russian := "Съешь ещё этих мягких французских булок\r"
 	for _, c := range []struct {
-		name              string
-		magic             uint16
-		version, language uint16
-		flags             uint16
-		text              []byte
-		want              string
+		name string
+		doc  oldWord
+		want string
 	}{
-		{"Word 2", 0xA5DB, word2, 0x0409, 0, []byte("one\rtwo\x97\x13 PAGE \x147\x15\r"), "one\ntwo—7\n"},
-		{"Word 6", 0xA5DC, word6, 0x0409, 0, []byte("a\x07b\x07\x07c\x07d\x07\x07caf\xE9\r"), "a\tb\nc\td\ncafé\n"},
-		{"Word 95 in Russian", 0xA5DC, word95, 0x0419, 0, encode(charmap.Windows1251.NewEncoder(), russian), "Съешь ещё этих мягких французских булок\n"},
-		{"Russian that says English", 0xA5DC, word95, 0x0409, 0, encode(charmap.Windows1251.NewEncoder(), russian), "Съешь ещё этих мягких французских булок\n"},
-		{"German", 0xA5DC, word95, 0x0407, 0, []byte("\xC4rger \xFCber gr\xF6\xDFere \xD6len\r"), "Ärger über größere Ölen\n"},
-		{"Japanese", 0xA5DC, word95, 0x0411, 0, encode(japanese.ShiftJIS.NewEncoder(), "いろは\r"), "いろは\n"},
-		{"two bytes", 0xA5DC, word95, 0x0411, 0x1000, wide, "いろは\ntext\n"},
+		{"Word 2", oldWord{0xA5DB, word2, 0x0409, 0, []byte("one\rtwo\x97\x13 PAGE \x147\x15\r")}, "one\ntwo—7\n"},
+		{"Word 6", oldWord{0xA5DC, word6, 0x0409, 0, []byte("a\x07b\x07\x07c\x07d\x07\x07caf\xE9\r")}, "a\tb\nc\td\ncafé\n"},
+		{"Word 95 in Russian", oldWord{0xA5DC, word95, 0x0419, 0, encode(charmap.Windows1251.NewEncoder(), russian)}, "Съешь ещё этих мягких французских булок\n"},
+		{"Russian that says English", oldWord{0xA5DC, word95, 0x0409, 0, encode(charmap.Windows1251.NewEncoder(), russian)}, "Съешь ещё этих мягких французских булок\n"},
+		{"German", oldWord{0xA5DC, word95, 0x0407, 0, []byte("\xC4rger \xFCber gr\xF6\xDFere \xD6len\r")}, "Ärger über größere Ölen\n"},
+		{"Japanese", oldWord{0xA5DC, word95, 0x0411, 0, encode(japanese.ShiftJIS.NewEncoder(), "いろは\r")}, "いろは\n"},
+		{"two bytes", oldWord{0xA5DC, word95, 0x0411, 0x1000, wide}, "いろは\ntext\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			data := old(c.magic, c.version, c.language, c.flags, c.text)
-			if c.version != word2 {
+			data := c.doc.stream()
+			if c.doc.version != word2 {
 				data = compound(t, stream{name: "WordDocument", data: data})
 			}
 			got, err := extract(t, data)
@@ -272,7 +269,7 @@ func FuzzExtract(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Add(old(0xA5DB, 45, 0x0419, 0, []byte("text\r")))
+	f.Add(oldWord{0xA5DB, 45, 0x0419, 0, []byte("text\r")}.stream())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := doctext.Extract(t.Context(), bytes.NewReader(data), int64(len(data)))
 		if err != nil && got != (doctext.Result{}) {
@@ -285,7 +282,7 @@ func FuzzExtract(f *testing.F) {
 func FuzzStreams(f *testing.F) {
 	main, table := word97{pieces: []testPiece{{"one\rtwo\x07\x07", true}}, chars: []modified{{0, 1, hidden}}, paragraphs: []modified{{4, 9, rowEnd}}}.streams()
 	f.Add(main, table)
-	f.Add(old(0xA5DC, 104, 0x0419, 4, []byte("text\r")), []byte(nil))
+	f.Add(oldWord{0xA5DC, 104, 0x0419, 4, []byte("text\r")}.stream(), []byte(nil))
 	f.Fuzz(func(t *testing.T, main, table []byte) {
 		if len(main)+len(table) > 1<<20 {
 			t.Skip("more than the helper can hold")

@@ -149,22 +149,29 @@ func paragraphPage(runs []modified, offsets []int) []byte {
 	return page
 }
 
-// old is the stream of a document before Word 97.
-func old(magic, version, language, flags uint16, text []byte) []byte {
+// oldWord is a document before Word 97 that a test makes.
+type oldWord struct {
+	magic, version, language, flags uint16
+	text                            []byte
+}
+
+// stream returns the main stream, which for Word 2 is the file.
+func (d oldWord) stream() []byte {
 	le := binary.LittleEndian
 	main := make([]byte, 0x300)
-	le.PutUint16(main, magic)
-	le.PutUint16(main[2:], version)
-	le.PutUint16(main[6:], language)
-	le.PutUint16(main[0x0A:], flags)
+	le.PutUint16(main, d.magic)
+	le.PutUint16(main[2:], d.version)
+	le.PutUint16(main[6:], d.language)
+	le.PutUint16(main[0x0A:], d.flags)
 	le.PutUint32(main[0x18:], uint32(len(main)))
-	le.PutUint32(main[0x1C:], uint32(len(main)+len(text)))
-	chars := len(text)
-	if flags&0x1000 != 0 {
+	le.PutUint32(main[0x1C:], uint32(len(main)+len(d.text)))
+	const wide = 0x1000
+	chars := len(d.text)
+	if d.flags&wide != 0 {
 		chars /= 2
 	}
 	le.PutUint32(main[0x34:], uint32(chars))
-	return append(main, text...)
+	return append(main, d.text...)
 }
 
 // longText is text that no stream can be too short for.

@@ -49,7 +49,7 @@ func packBombs(t *testing.T, bombs []bomb, parts ...string) []byte {
 	}
 	for _, b := range bombs {
 		data := append(bytes.Repeat(block.Bytes(), b.megabytes), lastBlock...)
-		writeRaw(t, w, b.name, uint64(b.megabytes)<<20, uint64(len(data)), data)
+		writeRaw(t, w, zip.FileHeader{Name: b.name, UncompressedSize64: uint64(b.megabytes) << 20, CompressedSize64: uint64(len(data))}, data)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -58,9 +58,10 @@ func packBombs(t *testing.T, bombs []bomb, parts ...string) []byte {
 }
 
 // writeRaw adds packed data whose sizes may be lies.
-func writeRaw(t *testing.T, w *zip.Writer, name string, unpacked, packed uint64, data []byte) {
+func writeRaw(t *testing.T, w *zip.Writer, h zip.FileHeader, data []byte) {
 	t.Helper()
-	f, err := w.CreateRaw(&zip.FileHeader{Name: name, Method: zip.Deflate, UncompressedSize64: unpacked, CompressedSize64: packed})
+	h.Method = zip.Deflate
+	f, err := w.CreateRaw(&h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func claim(t *testing.T, unpacked, packed uint64) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
-	writeRaw(t, w, "word/document.xml", unpacked, packed, nil)
+	writeRaw(t, w, zip.FileHeader{Name: "word/document.xml", UncompressedSize64: unpacked, CompressedSize64: packed}, nil)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
