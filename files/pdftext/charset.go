@@ -23,7 +23,7 @@ import (
 type charset struct {
 	collection string
 	legacy     textenc.Encoding // nil if unicode
-	unicode    bool              // UCS-2 or UTF-16
+	unicode    bool             // UCS-2 or UTF-16
 	length     func(first byte) int
 	row        bool // codes lack the high bits of EUC
 }

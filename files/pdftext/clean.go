@@ -36,6 +36,8 @@ func cleanText(s string) string {
 			b.WriteString(ligatures[r-0xfb00])
 		case r >= 0xf020 && r <= 0xf0ff:
 			b.WriteString(symbolText(r))
+		case r >= 0xe000 && r <= 0xf8ff || r >= 0xf0000:
+			b.WriteByte(' ') // an icon of a private font
 		default:
 			b.WriteRune(r)
 		}

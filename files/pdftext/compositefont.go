@@ -74,6 +74,9 @@ func (d *document) readComposite(n node, needProgram bool) *compositeFont {
 	c.readWidths(descendant.key("W"))
 	if needProgram && c.charset == nil {
 		c.program = d.cidTexts(descendant)
+		if len(c.program) == 0 && c.ordering == nil && hasMacOrder(baseName(descendant)) {
+			c.program = mapCIDs(macOrder(), d.data(descendant.key("CIDToGIDMap")))
+		}
 	}
 	return c
 }
@@ -103,13 +106,15 @@ func (d *document) readCodes(c *compositeFont, enc node) {
 	}
 }
 
-// maxWidths bounds the entries of a W array.
+// maxWidths bounds the widths that a W array sets.
 const maxWidths = 400_000
 
 // readWidths reads the W array (9.7.4.3): "first [w w w]" or "first last w".
 func (c *compositeFont) readWidths(w node) {
 	n := w.length()
-	for i := 0; i < n && len(c.widths) < maxWidths; {
+	set := 0
+	for i := 0; i < n && set < maxWidths; {
+		set++
 		first, ok := w.index(i).number()
 		if !ok || first < 0 || first > 0xffff {
 			i++
@@ -118,6 +123,7 @@ func (c *compositeFont) readWidths(w node) {
 		second := w.index(i + 1)
 		if second.isArray() {
 			for j := range min(second.length(), 0x10000) {
+				set++
 				if x, ok := second.index(j).number(); ok {
 					c.widths[uint32(first)+uint32(j)] = x / 1000
 				}
@@ -128,6 +134,7 @@ func (c *compositeFont) readWidths(w node) {
 		last, ok := second.number()
 		if x, isWidth := w.index(i + 2).number(); ok && isWidth && last <= 0xffff {
 			for cid := uint32(first); float64(cid) <= last; cid++ {
+				set++
 				c.widths[cid] = x / 1000
 			}
 		}
@@ -166,6 +173,30 @@ func mapCIDs(byGlyph map[uint32]string, gids []byte) map[uint32]string {
 	for cid := 0; 2*cid+1 < len(gids); cid++ {
 		if s := byGlyph[uint32(gids[2*cid])<<8|uint32(gids[2*cid+1])]; s != "" {
 			out[uint32(cid)] = s
+		}
+	}
+	return out
+}
+
+// hasMacOrder reports whether a font is one of those of Windows whose glyphs
+// begin in the standard Macintosh order. Some files count on readers to have
+// them, and say nothing else about their glyphs.
+func hasMacOrder(base string) bool {
+	for _, family := range []string{"Arial", "TimesNewRoman", "CourierNew", "Verdana", "Georgia", "Tahoma"} {
+		if strings.HasPrefix(base, family) {
+			return true
+		}
+	}
+	return false
+}
+
+// macOrder gives the characters of the printable ASCII glyphs in the standard
+// Macintosh order, where the families of hasMacOrder agree.
+func macOrder() map[uint32]string {
+	out := map[uint32]string{}
+	for g, glyph := range macGlyphs()[:98] {
+		if s := glyphText(glyph); s != "" && g >= 3 {
+			out[uint32(g)] = s
 		}
 	}
 	return out

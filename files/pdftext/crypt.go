@@ -12,7 +12,7 @@ import (
 )
 
 // Encryption (ISO 32000-2, 7.6) by the standard security handler with the empty
-// user password, which opens files that only restrict printing or copying.
+// password, which opens files that only restrict printing or copying.
 
 // method is how strings or streams are encrypted: a crypt filter's CFM.
 type method string
@@ -96,14 +96,51 @@ func rc4Bits(e object) int {
 // fileKeyMD5 is algorithm 2 with the check of algorithm 6, for revisions 2
 // to 4. It returns nil when the password is wrong.
 func fileKeyMD5(e object, id string, length int, plainMetadata bool) []byte {
-	owner, user, revision := e.get("O").str, e.get("U").str, e.get("R").int()
-	if len(owner) < 32 || len(user) < 16 {
+	if len(e.get("O").str) < 32 || len(e.get("U").str) < 16 {
 		return nil
 	}
-	if revision == 2 {
+	if e.get("R").int() == 2 {
 		length = 5
 	}
-	seed := []byte(passwordPadding + owner[:32])
+	if key := fileKeyFor(passwordPadding, e, id, length, plainMetadata); key != nil {
+		return key
+	}
+	return fileKeyFor(userPassword(e, length), e, id, length, plainMetadata)
+}
+
+// userPassword is algorithm 7: the user password that the empty owner password
+// gives away.
+func userPassword(e object, length int) string {
+	revision := e.get("R").int()
+	sum := md5.Sum([]byte(passwordPadding))
+	if revision >= 3 {
+		for range 50 {
+			sum = md5.Sum(sum[:])
+		}
+	}
+	password := []byte(e.get("O").str[:32])
+	if revision == 2 {
+		return string(xorRC4(sum[:length], password))
+	}
+	for i := 19; i >= 0; i-- {
+		password = xorRC4(xorBytes(sum[:length], byte(i)), password)
+	}
+	return string(password)
+}
+
+// xorBytes is data with each byte combined with b.
+func xorBytes(data []byte, b byte) []byte {
+	out := bytes.Clone(data)
+	for i := range out {
+		out[i] ^= b
+	}
+	return out
+}
+
+// fileKeyFor tries one user password, completed to 32 bytes.
+func fileKeyFor(password string, e object, id string, length int, plainMetadata bool) []byte {
+	owner, user, revision := e.get("O").str, e.get("U").str, e.get("R").int()
+	seed := []byte(password + owner[:32])
 	seed = binary.LittleEndian.AppendUint32(seed, uint32(int64(e.get("P").int())))
 	seed = append(seed, id...)
 	if revision >= 4 && plainMetadata {
@@ -125,11 +162,7 @@ func fileKeyMD5(e object, id string, length int, plainMetadata bool) []byte {
 	check := md5.Sum([]byte(passwordPadding + id))
 	x := check[:]
 	for i := range 20 {
-		step := bytes.Clone(key)
-		for j := range step {
-			step[j] ^= byte(i)
-		}
-		x = xorRC4(step, x)
+		x = xorRC4(xorBytes(key, byte(i)), x)
 	}
 	if string(x) != user[:16] {
 		return nil
@@ -148,35 +181,42 @@ func xorRC4(key, data []byte) []byte {
 }
 
 // fileKeyAES256 is algorithm 2.A, for revisions 5 and 6. It returns nil when the
-// password is wrong.
+// empty password is neither the user's nor the owner's.
 func fileKeyAES256(e object) []byte {
-	user, wrapped := []byte(e.get("U").str), []byte(e.get("UE").str)
-	if len(user) < 48 || len(wrapped) < 32 {
+	user, owner, revision := []byte(e.get("U").str), []byte(e.get("O").str), e.get("R").int()
+	if len(user) < 48 {
 		return nil
 	}
-	revision := e.get("R").int()
-	if !bytes.Equal(hashAES256(user[32:40], revision), user[:32]) {
-		return nil
+	if bytes.Equal(hashAES256(user[32:40], nil, revision), user[:32]) {
+		return unwrap(hashAES256(user[40:48], nil, revision), e.get("UE").str)
 	}
-	block, err := aes.NewCipher(hashAES256(user[40:48], revision))
-	if err != nil {
-		return nil
+	if len(owner) >= 48 && bytes.Equal(hashAES256(owner[32:40], user[:48], revision), owner[:32]) {
+		return unwrap(hashAES256(owner[40:48], user[:48], revision), e.get("OE").str)
 	}
-	key := wrapped[:32]
-	cipher.NewCBCDecrypter(block, make([]byte, 16)).CryptBlocks(key, key)
-	return key
+	return nil
 }
 
-// hashAES256 is algorithm 2.B for the empty user password; revision 5 stops
-// after its first step.
-func hashAES256(salt []byte, revision int) []byte {
-	sum := sha256.Sum256(salt)
+// unwrap decrypts the file key.
+func unwrap(key []byte, wrapped string) []byte {
+	block, err := aes.NewCipher(key)
+	if err != nil || len(wrapped) < 32 {
+		return nil
+	}
+	out := []byte(wrapped[:32])
+	cipher.NewCBCDecrypter(block, make([]byte, 16)).CryptBlocks(out, out)
+	return out
+}
+
+// hashAES256 is algorithm 2.B for the empty password, with the U entry if it is
+// the owner's; revision 5 stops after its first step.
+func hashAES256(salt, user []byte, revision int) []byte {
+	sum := sha256.Sum256(append(bytes.Clone(salt), user...))
 	k := sum[:]
 	if revision < 6 {
 		return k
 	}
 	for round := 0; ; round++ {
-		data := bytes.Repeat(k, 64)
+		data := bytes.Repeat(append(bytes.Clone(k), user...), 64)
 		block, err := aes.NewCipher(k[:16])
 		if err != nil {
 			return nil

@@ -3,6 +3,7 @@ package pdftext
 import (
 	"bytes"
 	"context"
+	"iter"
 	"slices"
 )
 
@@ -172,8 +173,13 @@ func (f *file) parseAt(offset int64) (h indirect, ok bool) {
 	if offset < 0 || offset >= int64(len(f.data)) {
 		return h, false
 	}
-	l := lexer{data: f.data, pos: int(offset)}
-	defer func() { f.meter.parse(l.pos - int(offset)) }()
+	return f.parse(f.data, int(offset))
+}
+
+// parse reads an indirect object of data, which is the file up to some place.
+func (f *file) parse(data []byte, offset int) (h indirect, ok bool) {
+	l := lexer{data: data, pos: offset}
+	defer func() { f.meter.parse(l.pos - offset) }()
 	id, generation := l.next(), l.next()
 	if id.kind != number || generation.kind != number || !l.accept("obj") {
 		return h, false
@@ -216,9 +222,7 @@ func (f *file) streamBytes(o object, start int) []byte {
 func (f *file) streamEnd(start int) int {
 	if f.streamEnds == nil {
 		f.streamEnds = []int{}
-		for pos := range indexAll(f.data, "endstream") {
-			f.streamEnds = append(f.streamEnds, pos)
-		}
+		f.streamEnds = slices.AppendSeq(f.streamEnds, indexAll(f.data, "endstream"))
 	}
 	i, _ := slices.BinarySearch(f.streamEnds, start)
 	if i < len(f.streamEnds) {
@@ -228,7 +232,7 @@ func (f *file) streamEnd(start int) int {
 }
 
 // indexAll yields the offsets of word in data.
-func indexAll(data []byte, word string) func(yield func(int) bool) {
+func indexAll(data []byte, word string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for pos := 0; ; pos += len(word) {
 			i := bytes.Index(data[pos:], []byte(word))

@@ -49,7 +49,8 @@ func hexRune(code string) string {
 }
 
 // glyphText returns the characters that a glyph name stands for, "" when they
-// are not known.
+// are not known. A name that clearly describes a picture, as those of music
+// fonts do, stands for a space.
 func glyphText(glyph string) string {
 	if glyph == "" || glyph == ".notdef" {
 		return ""
@@ -68,7 +69,19 @@ func glyphText(glyph string) string {
 		}
 		return out
 	}
-	return codedGlyph(base)
+	if s := codedGlyph(base); s != "" {
+		return s
+	}
+	if isPicture(glyph) {
+		return " "
+	}
+	return ""
+}
+
+// isPicture reports whether a glyph name is words, such as noteheads.s2.
+func isPicture(glyph string) bool {
+	base, variant, ok := strings.Cut(glyph, ".")
+	return ok && variant != "" && len(base) >= 4 && strings.Trim(base, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
 // listedGlyph looks a name up. Small capitals and old style figures are listed

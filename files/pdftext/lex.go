@@ -8,7 +8,7 @@ package pdftext
 // elements it keeps in memory between two resets.
 const (
 	maxNesting  = 64
-	maxElements = 4 << 20
+	maxElements = 1 << 20
 )
 
 type lexer struct {

@@ -25,10 +25,8 @@ func (m *meter) alive() bool {
 	if m.err != nil {
 		return false
 	}
-	if m.ticks++; m.ticks%256 == 0 {
-		if m.ctx.Err() != nil {
-			m.err = context.Cause(m.ctx)
-		}
+	if m.ticks++; m.ticks%16 == 0 && m.ctx.Err() != nil {
+		m.err = context.Cause(m.ctx)
 	}
 	return m.err == nil
 }
@@ -52,11 +50,22 @@ func (m *meter) unpack(n int) {
 	}
 }
 
+// Bounds on the bytes of objects lexed: a fixed part, for object streams, and
+// a multiple of the file's size.
+const (
+	parseBase   = 256 << 20
+	parseFactor = 4
+)
+
 // parse counts bytes of objects lexed, which a file can ask for again and
 // again by referring to the same large object.
 func (m *meter) parse(n int) {
-	if m.parsed += int64(n); m.parsed > m.limits.Total+4*m.size {
+	m.parsed += int64(n)
+	if m.parsed > parseBase+parseFactor*m.size {
 		m.exceed("objects read")
+	}
+	if n > 1<<16 { // worth a look at the clock
+		m.ticks |= 15
 	}
 }
 

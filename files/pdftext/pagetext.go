@@ -1,5 +1,7 @@
 package pdftext
 
+import "math"
+
 // Pages (ISO 32000-2, 7.7.3.3) and the annotations whose text is drawn on them
 // (12.5): form fields, free text and stamps.
 
@@ -75,21 +77,39 @@ func (in *interpreter) annotation(n node, res *resources, state graphicsState) {
 		in.out.literal(fieldValue(n))
 		return
 	}
-	rect, box := n.key("Rect"), appearance.key("BBox")
-	corner, ok := rect.numbers(4)
-	if !ok {
+	rect := rectangleOf(n.key("Rect"))
+	if rect == nil {
 		return
 	}
-	if origin, ok := box.numbers(4); ok {
-		corner[0] = min(corner[0], corner[2]) - origin[0]
-		corner[1] = min(corner[1], corner[3]) - origin[1]
-	}
-	state.ctm = translation(corner[0], corner[1])
+	state.ctm = rect.fit(appearance)
 	page := in.page
-	in.page = nil
+	in.page = rect // a field may be scrolled
 	in.drawForm(appearance, res, state)
 	in.page = page
 	in.out.breakAway()
+}
+
+// fit returns what moves and scales the box of an appearance stream, after its
+// own Matrix, into the rectangle (12.5.5, algorithm 8.1).
+func (r rectangle) fit(appearance node) matrix {
+	box := rectangleOf(appearance.key("BBox"))
+	if box == nil {
+		return translation(r.left, r.bottom)
+	}
+	own := identityMatrix
+	if m, ok := appearance.key("Matrix").numbers(6); ok {
+		own = matrix(m)
+	}
+	drawn := rectangle{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
+	for _, corner := range []vector{{box.left, box.bottom}, {box.left, box.top}, {box.right, box.bottom}, {box.right, box.top}} {
+		at := translation(corner.x, corner.y).then(own)
+		drawn = rectangle{min(drawn.left, at[4]), min(drawn.bottom, at[5]), max(drawn.right, at[4]), max(drawn.top, at[5])}
+	}
+	x, y := 1.0, 1.0
+	if w, h := drawn.right-drawn.left, drawn.top-drawn.bottom; w > 0 && h > 0 {
+		x, y = (r.right-r.left)/w, (r.top-r.bottom)/h
+	}
+	return matrix{x, 0, 0, y, r.left - drawn.left*x, r.bottom - drawn.bottom*y}
 }
 
 // fieldValue is the text of an annotation that was never drawn: a text or choice

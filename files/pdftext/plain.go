@@ -66,6 +66,9 @@ func (f *file) plain() ([]byte, error) {
 	w.out.WriteString("%PDF-1.7\n")
 	w.putCatalog(len(pages))
 	for _, p := range pages {
+		if !f.meter.alive() {
+			return nil, f.meter.err
+		}
 		w.begin()
 		w.putPage(p)
 		w.end()
@@ -74,9 +77,6 @@ func (f *file) plain() ([]byte, error) {
 		w.begin()
 		w.putIndirect(w.queue[i])
 		w.end()
-		if w.out.Len() > maxPlain {
-			f.meter.exceed("document")
-		}
 	}
 	w.finish()
 	return w.out.Bytes(), f.meter.err
@@ -201,6 +201,10 @@ func (w *plainWriter) putKey(key string, value object) {
 }
 
 func (w *plainWriter) put(o object) {
+	if w.out.Len() > maxPlain {
+		w.file.meter.exceed("document")
+		return
+	}
 	switch o.kind {
 	case number:
 		w.out.WriteByte(' ')
@@ -257,7 +261,12 @@ func (f *file) annotations(o object) object {
 		return object{}
 	}
 	out := object{kind: array}
+	seen := map[int]bool{}
 	for _, a := range list.items[:min(len(list.items), maxAnnotations)] {
+		if a.kind == ref && seen[a.int()] {
+			continue
+		}
+		seen[a.int()] = true
 		a = f.deref(a)
 		switch f.get(a, "Subtype").str {
 		case "Widget", "FreeText", "Stamp":

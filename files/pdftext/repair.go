@@ -10,6 +10,13 @@ import (
 // is damaged. The file is searched for "12 0 obj", for trailers and for object
 // streams; what comes later in the file wins, as with incremental updates.
 
+// Bounds on what a scan looks at closely: how many trailers and catalogs, and
+// how many bytes of each.
+const (
+	maxCandidates  = 1000
+	candidateBytes = 16 << 10
+)
+
 // scan fills f.scanned, once.
 func (f *file) scan() {
 	if f.scanned != nil {
@@ -17,29 +24,34 @@ func (f *file) scan() {
 	}
 	f.repaired = true
 	f.scanned = map[int]entry{}
-	s := scanner{file: f, catalog: -1}
+	s := scanner{file: f}
 	for at := range indexAll(f.data, "obj") {
 		if !f.meter.alive() {
 			return
 		}
 		s.visit(at)
 	}
-	f.scanTrailers()
+	f.scanTrailers(s.xrefs)
 	if f.unlock() != nil { // openFile reports it
 		return
 	}
+	catalog, ok := s.lastCatalog()
 	for _, id := range s.streams {
-		s.unpack(id)
+		if packed, found := s.unpack(id, !ok); found {
+			catalog, ok = packed, true
+		}
 	}
-	if s.catalog >= 0 && !f.hasPages() {
-		f.trailer = f.trailer.with("Root", refTo(s.catalog))
+	if ok && !f.hasPages() {
+		f.trailer = f.trailer.with("Root", refTo(catalog))
 	}
 }
 
+// scanner notes what stands where; all lists are in the order of the file.
 type scanner struct {
-	file    *file
-	streams []int // object streams, in the order of the file
-	catalog int   // number of the last catalog, or -1
+	file     *file
+	streams  []int // numbers of object streams
+	xrefs    []int // offsets of cross-reference streams
+	catalogs []int // offsets of what may be catalogs
 }
 
 // visit notes the object whose "obj" keyword stands at an offset.
@@ -53,8 +65,7 @@ func (s *scanner) visit(at int) {
 	if !ok || id > maxObjectNumber || generation > 65535 {
 		return
 	}
-	e := entry{kind: entryPlain, offset: int64(pos), generation: generation}
-	f.scanned[id] = e
+	f.scanned[id] = entry{kind: entryPlain, offset: int64(pos), generation: generation}
 	if len(f.scanned) > f.meter.limits.Objects {
 		f.meter.exceed("objects")
 	}
@@ -66,15 +77,30 @@ func (s *scanner) visit(at int) {
 	case bytes.Contains(head, []byte("/ObjStm")):
 		s.streams = append(s.streams, id)
 	case bytes.Contains(head, []byte("/XRef")):
-		if h, ok := f.parseAt(e.offset); ok && h.isStream && h.value.get("Type").isName("XRef") {
-			f.takeTrailer(h.value)
-		}
+		s.xrefs = append(s.xrefs, pos)
 	case bytes.Contains(head, []byte("/Catalog")):
-		if h, ok := f.parseAt(e.offset); ok && h.value.get("Type").isName("Catalog") {
-			s.catalog = id
-		}
+		s.catalogs = append(s.catalogs, pos)
 	}
 }
+
+// candidate reads the beginning of an object of a certain Type.
+func (f *file) candidate(offset int, kind string) (h indirect, ok bool) {
+	h, ok = f.parse(f.data[:min(len(f.data), offset+candidateBytes)], offset)
+	return h, ok && h.value.get("Type").isName(kind)
+}
+
+// lastCatalog returns the number of the last catalog that is not packed.
+func (s *scanner) lastCatalog() (id int, ok bool) {
+	for _, offset := range slices.Backward(lastOf(s.catalogs)) {
+		if h, ok := s.file.candidate(offset, "Catalog"); ok {
+			return h.id, true
+		}
+	}
+	return 0, false
+}
+
+// lastOf is the end of a list of candidates.
+func lastOf(offsets []int) []int { return offsets[max(0, len(offsets)-maxCandidates):] }
 
 // numberBefore reads the digits that end, white space aside, before pos, and
 // returns where they begin.
@@ -90,17 +116,18 @@ func numberBefore(data []byte, pos int) (n, start int, ok bool) {
 	return n, start, err == nil
 }
 
-// scanTrailers takes up every trailer dictionary of the file.
-func (f *file) scanTrailers() {
-	for at := range indexAll(f.data, "trailer") {
-		if !f.meter.alive() {
-			return
+// scanTrailers takes up the trailer dictionaries of the file, those of
+// cross-reference streams first.
+func (f *file) scanTrailers(xrefs []int) {
+	for _, offset := range lastOf(xrefs) {
+		if h, ok := f.candidate(offset, "XRef"); ok {
+			f.takeTrailer(h.value)
 		}
-		l := lexer{data: f.data, pos: at + len("trailer")}
-		if o := l.next(); o.kind == dict {
-			f.takeTrailer(o)
-		}
-		f.meter.parse(l.pos - at)
+	}
+	trailers := slices.Collect(indexAll(f.data, "trailer"))
+	for _, offset := range lastOf(trailers) {
+		l := lexer{data: f.data[:min(len(f.data), offset+candidateBytes)], pos: offset + len("trailer")}
+		f.takeTrailer(l.next())
 	}
 }
 
@@ -114,8 +141,8 @@ func (f *file) takeTrailer(o object) {
 }
 
 // unpack notes the objects of an object stream, unless one with the same number
-// comes later in the file.
-func (s *scanner) unpack(id int) {
+// comes later in the file, and returns the catalog among them if it is wanted.
+func (s *scanner) unpack(id int, wanted bool) (catalog int, found bool) {
 	f := s.file
 	at := f.scanned[id]
 	listed, was := f.entries[id]
@@ -125,19 +152,21 @@ func (s *scanner) unpack(id int) {
 		f.entries[id] = listed
 	}
 	if stream == nil {
-		return
+		return 0, false
 	}
+	wanted = wanted && bytes.Contains(stream.data, []byte("/Catalog"))
 	for _, member := range stream.ids {
 		if e, ok := f.scanned[member]; ok && e.kind == entryPlain && e.offset > at.offset {
 			continue
 		}
 		f.scanned[member] = entry{kind: entryPacked, stream: id}
-		if s.catalog < 0 && bytes.Contains(stream.data, []byte("/Catalog")) {
+		if wanted {
 			if o, _ := stream.object(member, f.meter); o.get("Type").isName("Catalog") {
-				s.catalog = member
+				catalog, found = member, true
 			}
 		}
 	}
+	return catalog, found
 }
 
 // orphans lists every page object of a file whose page tree is lost, in the

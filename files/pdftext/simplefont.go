@@ -109,6 +109,9 @@ func (s *simpleFont) applyDifferences(differences node) {
 			}
 			s.text[code] = chars
 			s.blank[code] = glyph == ".notdef"
+			if glyph == ".notdef" && code == ' ' {
+				s.text[code] = " "
+			}
 		}
 		code++
 	}

@@ -1,5 +1,7 @@
 package pdftext
 
+import "math"
+
 // Text (ISO 32000-2, 9.3 and 9.4): the operators that place glyphs.
 
 // textState is the text part of the graphics state.
@@ -105,6 +107,9 @@ func (s *stream) show(raw string) {
 	}
 }
 
+// maxTracking is the character spacing, in ems, that does not separate words.
+const maxTracking = 0.5
+
 // showGlyph places one glyph and moves on by its width.
 func (s *stream) showGlyph(g glyph) {
 	t := &s.state.text
@@ -115,17 +120,23 @@ func (s *stream) showGlyph(g glyph) {
 	if g.isSpace {
 		spacing += t.wordSpace
 	}
+	// Wide character spacing sets cells of a table apart; narrow is tracking,
+	// and as good as part of the glyph.
+	extent := spacing
+	if t.charSpace > maxTracking*math.Abs(t.size) {
+		extent = 0
+	}
 	direction := vector{rendering[0], rendering[1]}
-	advance := translation((g.width*t.size+spacing)*t.scale, 0)
+	advance, end := translation((g.width*t.size+spacing)*t.scale, 0), translation((g.width*t.size+extent)*t.scale, 0)
 	switch {
 	case t.font.vertical():
 		direction = vector{-rendering[2], -rendering[3]}
-		advance = translation(0, spacing-t.size)
+		advance, end = translation(0, spacing-t.size), translation(0, extent-t.size)
 	case t.size < 0:
 		direction = direction.times(-1)
 	}
+	after := translation(0, t.rise).then(end).then(toPage)
 	s.textMatrix = advance.then(s.textMatrix)
-	after := translation(0, t.rise).then(s.textMatrix).then(s.state.ctm)
 
 	p := placed{
 		text: g.text, start: vector{rendering[4], rendering[5]}, end: vector{after[4], after[5]},
