@@ -47,8 +47,8 @@ func (c *call) upload() (files.File, error) {
 	if c.r.ContentLength > files.MaxBytes+maxOverhead {
 		return files.File{}, fileTooLarge()
 	}
-	body := &allowance{r: c.r.Body, rc: http.NewResponseController(c.w.ResponseWriter), end: time.Now().Add(uploadTimeout)}
-	c.r.Body = body
+	body := &allowance{r: complete(c.r.Body), rc: http.NewResponseController(c.w.ResponseWriter), end: time.Now().Add(uploadTimeout)}
+	c.r.Body = io.NopCloser(body)
 	// As for other bodies: the deadline is for the body alone, and a reader that
 	// knows no deadlines needs none.
 	defer func() { _ = body.rc.SetReadDeadline(time.Time{}) }()
@@ -195,7 +195,7 @@ func unreadableForm(err error) error {
 // allowed, each in good time. So neither an endless header nor a client that
 // falls silent holds up the server.
 type allowance struct {
-	r    io.ReadCloser
+	r    io.Reader
 	rc   *http.ResponseController
 	end  time.Time // when all must have come
 	left int64     // bytes that may be read
@@ -216,5 +216,15 @@ func (a *allowance) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements [io.Closer].
-func (a *allowance) Close() error { return a.r.Close() }
+// complete returns a form in which the end of the body is not the end of the
+// form, as package multipart takes it to be in the header of a part: only the
+// last boundary is. That may have no line end of its own.
+func complete(body io.Reader) io.Reader {
+	return io.MultiReader(body, strings.NewReader("\r\n"), cutOff{})
+}
+
+// cutOff is what is behind the end of a form that has not ended.
+type cutOff struct{}
+
+// Read implements [io.Reader].
+func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
