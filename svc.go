@@ -22,10 +22,16 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/builtin"
+	"github.com/seed-506d8e5d/svc/responses"
+	"github.com/seed-506d8e5d/svc/responses/websearch"
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
 // What most programs that embed the service have to name.
@@ -49,6 +55,10 @@ type Options struct {
 	// model.Scorer decides, too.
 	Backend model.Backend
 
+	// Search is the service behind the web search tool; nil refuses requests with
+	// the tool.
+	Search websearch.Client
+
 	// Prices are prices by model ID. A model that is not in it has DefaultPrices;
 	// nil stands for those of accounts.DefaultPrices.
 	Prices        map[string]Prices
@@ -68,15 +78,24 @@ type Options struct {
 // called concurrently. They return errors that are *[Error] values or become
 // one with fault.From.
 type Service struct {
-	backend  model.Backend
-	accounts *accounts.Service
-	chat     *chat.Service
-	closers  []func() error // run last to first
+	backend       model.Backend
+	accounts      *accounts.Service
+	decisions     *decisions.Service
+	conversations *conversations.Service
+	responses     *responses.Service
+	chat          *chat.Service
+	closers       []func() error // run last to first
 }
 
 // New returns a Service, which must be closed. ctx bounds the start alone. Where
 // the store has no organization yet, [Service.Bootstrap] makes one.
 func New(ctx context.Context, o Options) (*Service, error) {
+	if o.Store == nil {
+		o.Store = memstore.New()
+	}
+	if o.Backend == nil {
+		o.Backend = builtin.New()
+	}
 	s := &Service{backend: o.Backend}
 	s.closers = append(s.closers, o.Store.Close)
 	var err error
@@ -88,6 +107,12 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.accounts.Close)
+	s.decisions = decisions.New(decisions.Options{Backend: s.backend, Accounts: s.accounts})
+	s.conversations = conversations.New(conversations.Options{Store: o.Store, Now: o.Now, NewID: o.NewID})
+	s.responses = responses.New(responses.Options{
+		Backend: o.Backend, Accounts: s.accounts, Conversations: s.conversations, Search: o.Search,
+		Now: o.Now, NewID: o.NewID, Log: o.Logger,
+	})
 	s.chat, err = chat.New(chat.Options{
 		Accounts: s.accounts, Backend: o.Backend, Store: o.Store, Documents: files.Inline{}, Now: o.Now, NewID: o.NewID, Log: o.Logger,
 	})

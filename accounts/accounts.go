@@ -75,8 +75,8 @@ type Service struct {
 	foldEvery uint64       // entries between two checkpoints of a ledger
 	folds     chan *ledger // ledgers that are due for a checkpoint
 
-	stop    context.CancelFunc // ends the background goroutine
-	stopped chan struct{}      // closed when it has ended
+	stop    chan struct{} // closed to end the background goroutine
+	stopped chan struct{} // closed when it has ended
 	closing sync.Once
 }
 
@@ -99,6 +99,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		log:           o.Log,
 		foldEvery:     foldEvery,
 		folds:         make(chan *ledger, 16),
+		stop:          make(chan struct{}),
 		stopped:       make(chan struct{}),
 	}
 	if o.DefaultPrices != nil {
@@ -122,9 +123,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		}
 	}
 	s.forget()
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.stop = stop
-	go s.work(background)
+	go s.work(context.WithoutCancel(ctx))
 	return s, nil
 }
 
@@ -133,7 +132,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 func (s *Service) Close() error {
 	var err error
 	s.closing.Do(func() {
-		s.stop()
+		close(s.stop)
 		<-s.stopped
 		ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
 		defer cancel()
@@ -143,28 +142,37 @@ func (s *Service) Close() error {
 }
 
 // work is the background goroutine: it writes checkpoints and the times at which
-// keys were last used.
+// keys were last used. When it is stopped it writes the checkpoints that are due.
 func (s *Service) work(ctx context.Context) {
 	defer close(s.stopped)
 	tick := time.NewTicker(lastUsedEvery)
 	defer tick.Stop()
 	for {
-		var what string
-		var task func(context.Context) error
 		select {
-		case <-ctx.Done():
+		case <-s.stop:
+			for range len(s.folds) {
+				s.foldNow(ctx, <-s.folds)
+			}
 			return
 		case l := <-s.folds:
-			what, task = "checkpoint", func(ctx context.Context) error { return s.fold(ctx, l) }
+			s.foldNow(ctx, l)
 		case <-tick.C:
-			what, task = "last use of keys", s.flushLastUsed
+			s.background(ctx, "last use of keys", s.flushLastUsed)
 		}
-		limited, cancel := context.WithTimeout(ctx, backgroundTimeout)
-		err := task(limited)
-		cancel()
-		if err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "accounts: background write failed, will be tried again", "what", what, "err", err)
-		}
+	}
+}
+
+func (s *Service) foldNow(ctx context.Context, l *ledger) {
+	s.background(ctx, "checkpoint", func(ctx context.Context) error { return s.fold(ctx, l) })
+}
+
+// background does one write of the background goroutine. Nobody waits for it, so
+// that its failure is logged; what it did not write is still due.
+func (s *Service) background(ctx context.Context, what string, write func(context.Context) error) {
+	limited, cancel := context.WithTimeout(ctx, backgroundTimeout)
+	defer cancel()
+	if err := write(limited); err != nil {
+		s.log.ErrorContext(ctx, "accounts: background write failed, will be tried again", "what", what, "err", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -18,6 +19,9 @@ import (
 // MaxBody is how large a JSON body may be, in bytes: 16 MiB. Uploads and
 // Decisions have limits of their own.
 const MaxBody = 16 << 20
+
+// bodyTimeout is how long a client may take to send a JSON body.
+const bodyTimeout = 5 * time.Minute
 
 // call is one request on its way through an endpoint.
 type call struct {
@@ -110,13 +114,31 @@ func (c *call) body(limit int64, style jsonin.PathStyle) (*jsonin.Node, error) {
 	return jsonin.Parse(data, style)
 }
 
+// optionalBody reads a JSON body that may be left out: empty is an empty object.
+func (c *call) optionalBody() (*jsonin.Node, error) {
+	data, err := c.read(MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = []byte("{}")
+	}
+	return jsonin.Parse(data, jsonin.Dots)
+}
+
 // read reads the whole body.
 func (c *call) read(limit int64) ([]byte, error) {
 	tooLarge := &fault.Error{Kind: fault.TooLarge, Code: "request_too_large", Message: "The request body is larger than " + sizeText(limit) + "."}
 	if c.r.ContentLength > limit {
 		return nil, tooLarge
 	}
+	// The deadline is for the body alone: while the endpoint runs the server
+	// reads on, to see the client go away. A reader that knows no deadlines
+	// needs none.
+	rc := http.NewResponseController(c.w.ResponseWriter)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
+	_ = rc.SetReadDeadline(time.Time{})
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, tooLarge
 	}

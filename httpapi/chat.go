@@ -9,24 +9,11 @@ import (
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/internal/page"
 )
 
-// chatRoutes are the routes of Chat Completions. The spec has the first POST;
-// the others read back what it stores, as in the OpenAI API.
-func (a *API) chatRoutes() map[string]methods {
-	return map[string]methods{
-		"/v1/chat/completions": {
-			"POST": authenticated(a.createChat),
-			"GET":  authenticated(a.listChats),
-		},
-		"/v1/chat/completions/{id}": {
-			"GET":    authenticated(a.getChat),
-			"POST":   authenticated(a.updateChat),
-			"DELETE": authenticated(a.deleteChat),
-		},
-		"/v1/chat/completions/{id}/messages": {"GET": authenticated(a.listChatMessages)},
-	}
-}
+// The spec's section Endpoints, Chat Completions. What reads back stored
+// completions is as in the OpenAI API.
 
 func (a *API) createChat(c *call) error {
 	root, err := c.body(MaxBody, jsonin.Dots)
@@ -83,16 +70,20 @@ func errorEvent(err error) []byte {
 }
 
 func (a *API) listChats(c *call) error {
+	p, err := c.page("asc")
+	if err != nil {
+		return err
+	}
 	q := c.r.URL.Query()
-	p, err := pageParams(q, false)
+	found, err := a.service.ChatCompletions(c.ctx(), c.caller, chat.Filter{Model: q.Get("model"), Metadata: metadataFilter(q)}, p)
 	if err != nil {
 		return err
 	}
-	result, err := a.service.ChatCompletions(c.ctx(), c.caller, chat.Filter{Model: q.Get("model"), Metadata: metadataFilter(q)}, p)
-	if err != nil {
-		return err
+	objects := page.Page[completionObject]{Items: []completionObject{}, HasMore: found.HasMore}
+	for i := range found.Items {
+		objects.Items = append(objects.Items, newCompletionObject(&found.Items[i]))
 	}
-	return c.json(newList(result, func(o chat.Completion) (completionObject, string) { return newCompletionObject(&o), o.ID }))
+	return c.json(newList(objects, func(o completionObject) string { return o.ID }))
 }
 
 // metadataFilter reads the query parameters metadata[key]=value.
@@ -112,7 +103,7 @@ func metadataFilter(q url.Values) map[string]string {
 }
 
 func (a *API) getChat(c *call) error {
-	completion, err := a.service.ChatCompletion(c.ctx(), c.caller, c.r.PathValue("id"))
+	completion, err := a.service.ChatCompletion(c.ctx(), c.caller, c.r.PathValue("completion_id"))
 	if err != nil {
 		return err
 	}
@@ -120,15 +111,19 @@ func (a *API) getChat(c *call) error {
 }
 
 func (a *API) listChatMessages(c *call) error {
-	p, err := pageParams(c.r.URL.Query(), false)
+	p, err := c.page("asc")
 	if err != nil {
 		return err
 	}
-	result, err := a.service.ChatMessages(c.ctx(), c.caller, c.r.PathValue("id"), p)
+	found, err := a.service.ChatMessages(c.ctx(), c.caller, c.r.PathValue("completion_id"), p)
 	if err != nil {
 		return err
 	}
-	return c.json(newList(result, func(m chat.StoredMessage) (storedMessageObject, string) { return newStoredMessageObject(m), m.ID }))
+	objects := page.Page[storedMessageObject]{Items: []storedMessageObject{}, HasMore: found.HasMore}
+	for _, m := range found.Items {
+		objects.Items = append(objects.Items, newStoredMessageObject(m))
+	}
+	return c.json(newList(objects, func(o storedMessageObject) string { return o.ID }))
 }
 
 func (a *API) updateChat(c *call) error {
@@ -144,7 +139,7 @@ func (a *API) updateChat(c *call) error {
 	if err := root.Err(); err != nil {
 		return err
 	}
-	completion, err := a.service.UpdateChatCompletion(c.ctx(), c.caller, c.r.PathValue("id"), tags)
+	completion, err := a.service.UpdateChatCompletion(c.ctx(), c.caller, c.r.PathValue("completion_id"), tags)
 	if err != nil {
 		return err
 	}
@@ -152,13 +147,9 @@ func (a *API) updateChat(c *call) error {
 }
 
 func (a *API) deleteChat(c *call) error {
-	id := c.r.PathValue("id")
+	id := c.r.PathValue("completion_id")
 	if err := a.service.DeleteChatCompletion(c.ctx(), c.caller, id); err != nil {
 		return err
 	}
-	return c.json(struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Deleted bool   `json:"deleted"`
-	}{id, "chat.completion.deleted", true})
+	return c.json(deleted{id, "chat.completion.deleted", true})
 }

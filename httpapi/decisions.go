@@ -1,4 +1,71 @@
 package httpapi
 
+import (
+	"github.com/seed-506d8e5d/svc/decisions"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/jsonin"
+)
+
 // decisionsPath is the one path whose errors have Shape B.
 const decisionsPath = "/v1/systemone"
+
+// maxDecisionBody is how large the body of a Decision may be, in bytes: what 8
+// MiB of images take in base64, and a state that fills the context window.
+const maxDecisionBody = 13 << 20
+
+// decide serves POST /v1/systemone (Endpoints, Decisions in the spec).
+func (a *API) decide(c *call) error {
+	root, err := c.body(maxDecisionBody, jsonin.Slashes)
+	if fault.Is(err, fault.TooLarge) {
+		// Shape B has no 413: what is too large is an invalid request, as the
+		// images that make a body so large are.
+		return fault.Invalidf("", "%s", fault.From(err).Message)
+	}
+	if err != nil {
+		return err
+	}
+	req, err := decodeDecision(root)
+	if err != nil {
+		return err
+	}
+	c.model = req.Model
+	resp, err := a.service.Decide(c.ctx(), c.caller, req)
+	if err != nil {
+		return err
+	}
+	c.inputTokens, c.outputTokens = resp.Usage.InputTokens, resp.Usage.OutputTokens
+	return c.json(resp)
+}
+
+// decodeDecision reads a request. Questions keep their order, as options do in
+// the criteria, which package decisions reads. Of a list that is too long it
+// reads one element too many, for that package to refuse.
+func decodeDecision(root *jsonin.Node) (*decisions.Request, error) {
+	req := &decisions.Request{Model: root.Field("model").Text(), State: root.Field("state").Raw()}
+	for q := range root.Field("questions").Fields() {
+		req.Questions = append(req.Questions, decisions.Question{
+			Name:         q.Name(),
+			Type:         decisions.Type(q.Field("type").Text()),
+			Instructions: q.Field("instructions").Text(),
+			Criteria:     q.Field("criteria").Raw(),
+		})
+		if len(req.Questions) > decisions.MaxQuestions {
+			break
+		}
+	}
+	for _, image := range root.Field("images").First(decisions.MaxImages + 1) {
+		req.Images = append(req.Images, decodeImage(image))
+	}
+	return req, root.Err()
+}
+
+// decodeImage reads an image. Its errors name the image, not the member at
+// fault: the spec has their messages begin with images/<index>.
+func decodeImage(image *jsonin.Node) decisions.Image {
+	for _, name := range [...]string{"mediaType", "base64"} {
+		if f := image.Field(name); !f.Absent() && !f.IsText() {
+			image.Fail("%s must be a string", name)
+		}
+	}
+	return decisions.Image{MediaType: image.Field("mediaType").Text(), Base64: image.Field("base64").Text()}
+}

@@ -52,10 +52,8 @@ func New(service *svc.Service, opts Options) *API {
 		opts.NewRequestID = func() string { return ids.New("req") }
 	}
 	a := &API{service: service, opts: opts, mux: http.NewServeMux()}
-	for _, routes := range []map[string]methods{a.routes(), a.chatRoutes()} {
-		for path, methods := range routes {
-			a.mux.Handle(path, a.handler(methods))
-		}
+	for path, methods := range a.routes() {
+		a.mux.Handle(path, a.handler(methods))
 	}
 	a.mux.Handle("/", a.handler(nil))
 	return a
@@ -71,14 +69,33 @@ type endpoint func(*call) error
 // methods are the endpoints of one path by HTTP method.
 type methods map[string]endpoint
 
-// routes is the table of the paths that belong to no noun of the spec.
+// routes is the table of all paths.
 func (a *API) routes() map[string]methods {
 	return map[string]methods{
 		"/healthz": {"GET": a.health},
 		"/readyz":  {"GET": a.ready},
 
+		decisionsPath: {"POST": authenticated(a.decide)},
+
 		"/v1/models":            {"GET": authenticated(a.listModels)},
 		"/v1/models/{model...}": {"GET": authenticated(a.getModel)},
+
+		"/v1/responses":                           {"POST": authenticated(a.createResponse)},
+		"/v1/responses/input_tokens":              {"POST": authenticated(a.countInputTokens)},
+		"/v1/responses/{response_id}":             {"GET": authenticated(a.getResponse), "DELETE": authenticated(a.deleteResponse)},
+		"/v1/responses/{response_id}/cancel":      {"POST": authenticated(a.cancelResponse)},
+		"/v1/responses/{response_id}/input_items": {"GET": authenticated(a.listInputItems)},
+
+		"/v1/chat/completions": {"POST": authenticated(a.createChat), "GET": authenticated(a.listChats)},
+		"/v1/chat/completions/{completion_id}": {
+			"GET": authenticated(a.getChat), "POST": authenticated(a.updateChat), "DELETE": authenticated(a.deleteChat)},
+		"/v1/chat/completions/{completion_id}/messages": {"GET": authenticated(a.listChatMessages)},
+
+		"/v1/conversations": {"POST": authenticated(a.createConversation)},
+		"/v1/conversations/{conversation_id}": {
+			"GET": authenticated(a.getConversation), "POST": authenticated(a.updateConversation), "DELETE": authenticated(a.deleteConversation)},
+		"/v1/conversations/{conversation_id}/items":           {"GET": authenticated(a.listItems), "POST": authenticated(a.addItems)},
+		"/v1/conversations/{conversation_id}/items/{item_id}": {"GET": authenticated(a.getItem), "DELETE": authenticated(a.deleteItem)},
 	}
 }
 

@@ -41,4 +41,3 @@ func sizeText(bytes int64) string {
 	}
 	return fmt.Sprintf("%d bytes", bytes)
 }
-

@@ -191,6 +191,18 @@ func (n *Node) members() []*Node {
 // Items returns the elements of an array, and records an error where n is
 // something else, or has more elements than most. Absent is empty.
 func (n *Node) Items(most int) []*Node {
+	items := n.First(most + 1)
+	if len(items) > most {
+		n.Fail("must have at most %d elements", most)
+		return nil
+	}
+	return items
+}
+
+// First returns the first elements of an array, at most most of them, and
+// records an error where n is something else. Absent is empty. It is for rules
+// about the number of elements that have a message of their own.
+func (n *Node) First(most int) []*Node {
 	if n.Absent() {
 		return nil
 	}
@@ -201,12 +213,8 @@ func (n *Node) Items(most int) []*Node {
 	var items []*Node
 	n.value.ForEach(func(_, value gjson.Result) bool {
 		items = append(items, &Node{doc: n.doc, parent: n, index: len(items), value: value})
-		return len(items) <= most
+		return len(items) < most
 	})
-	if len(items) > most {
-		n.Fail("must have at most %d elements", most)
-		return nil
-	}
 	return items
 }
 

@@ -4,6 +4,8 @@
 package page
 
 import (
+	"slices"
+
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -83,4 +85,22 @@ func Read[T any](tx storage.Tx, r storage.Range, limit int, decode func(storage.
 		result.Items = append(result.Items, item)
 	}
 	return result, nil
+}
+
+// Of returns a page of a list that is in memory, oldest objects first. The error
+// is Invalid where p.After is the ID of none of them.
+func Of[T any](all []T, id func(T) string, p Params) (Page[T], error) {
+	if p.Desc {
+		all = slices.Clone(all)
+		slices.Reverse(all)
+	}
+	if p.After != "" {
+		at := slices.IndexFunc(all, func(item T) bool { return id(item) == p.After })
+		if at < 0 {
+			return Page[T]{}, fault.Invalidf("after", "after is not the ID of an object in this list.")
+		}
+		all = all[at+1:]
+	}
+	n := min(len(all), p.Limit)
+	return Page[T]{Items: append([]T{}, all[:n]...), HasMore: len(all) > n}, nil
 }

@@ -13,3 +13,9 @@ func TestStore(t *testing.T) {
 		Open: func(*testing.T, string) storage.Store { return memstore.New() },
 	})
 }
+
+func BenchmarkStore(b *testing.B) {
+	s := memstore.New()
+	defer s.Close()
+	storagetest.Benchmark(b, s, nil)
+}

@@ -11,10 +11,6 @@ import (
 // errLost says that an attempt read what another transaction changed.
 var errLost = errors.New("occ: lost to another transaction")
 
-// forgetEvery is after how many versions the database is told which of them
-// nobody reads any more.
-const forgetEvery = 256
-
 // commit is an attempt that waits to be written.
 type commit struct {
 	version uint64 // of its snapshot
@@ -117,20 +113,16 @@ func (c *committer) apply(group []*commit) {
 		return
 	}
 	err := c.store.db.Apply(version, writes)
-	if err != nil {
+	switch {
+	case err == nil:
+		c.version = version
+		c.store.publish(version, len(accepted))
+	case !errors.Is(err, ErrRefused):
 		// Whether the writes are there is unknown. A later version would bring
 		// them to light, so there is none before the database is opened again.
 		c.failed = fmt.Errorf("storage: no writes until the store is opened again: %w", err)
-	} else {
-		c.version = version
-		c.store.publish(version)
-		c.store.stats.applies.Add(1)
-		c.store.stats.commits.Add(uint64(len(accepted)))
 	}
 	for _, w := range accepted {
 		w.done <- err
-	}
-	if version%forgetEvery == 0 {
-		c.store.db.Forget(c.store.oldest())
 	}
 }

@@ -15,6 +15,7 @@ package occ
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -32,9 +33,11 @@ type Database interface {
 
 	// Apply makes the writes the next version: all of them or none, and durable
 	// when it returns. Of two writes of a key the later one counts. Keys and
-	// values must not be kept. Calls do not overlap, their versions ascend, and
-	// there is none after one that failed. One call has no more bytes and writes
-	// than one transaction may have, apart from the encoding of namespaces.
+	// values must not be kept. Calls do not overlap and their versions ascend. An
+	// error that is ErrRefused says that nothing was written, and the version is
+	// tried again with other writes; after any other error there are no more
+	// calls. One call has no more bytes and writes than one transaction may have,
+	// apart from the encoding of namespaces.
 	Apply(version uint64, writes []Write) error
 
 	// Forget says that no snapshot older than version is open or will be.
@@ -77,6 +80,9 @@ type Write struct {
 	Key, Value []byte
 	Deleted    bool
 }
+
+// ErrRefused is the error of an Apply that has written nothing.
+var ErrRefused = errors.New("storage: the write was refused")
 
 // maxAttempts is how often an Update runs its function before it gives up.
 // From the second attempt on a transaction waits for its namespace's turn, so
@@ -243,22 +249,19 @@ func (s *Store) release(version uint64) {
 	}
 }
 
-// publish makes version the one that transactions begin at.
-func (s *Store) publish(version uint64) {
+// publish makes version, which holds that many commits, the one that
+// transactions begin at.
+func (s *Store) publish(version uint64, commits int) {
+	s.stats.applies.Add(1)
+	s.stats.commits.Add(uint64(commits))
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.version = version
-}
-
-// oldest returns the oldest version that is or can still be read.
-func (s *Store) oldest() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	version := s.version
+	oldest := version
 	for v := range s.open {
-		version = min(version, v)
+		oldest = min(oldest, v)
 	}
-	return version
+	s.mu.Unlock()
+	s.db.Forget(oldest)
 }
 
 // Close implements storage.Store.

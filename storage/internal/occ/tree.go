@@ -16,7 +16,7 @@ type Tree struct{ t *btree.BTreeG[Write] }
 // NewTree returns an empty tree.
 func NewTree() *Tree {
 	less := func(a, b Write) bool { return bytes.Compare(a.Key, b.Key) < 0 }
-	return &Tree{btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})}
+	return &Tree{btree.NewBTreeGOptions(less, btree.Options{NoLocks: true, Degree: 8})}
 }
 
 // Copy returns a tree with the same writes that changes apart from t.

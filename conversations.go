@@ -1,0 +1,64 @@
+package svc
+
+import (
+	"context"
+
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/internal/page"
+)
+
+// Page says which page of a list to read, and List is that page. They are the
+// same for all lists.
+type (
+	Page        = page.Params
+	List[T any] = page.Page[T]
+)
+
+// CreateConversation stores a new conversation with tags and up to 20 user
+// messages, both optional. The error is Denied for an organization with zero
+// data retention.
+func (s *Service) CreateConversation(ctx context.Context, caller Caller, metadata map[string]string, items []*conversations.Message) (conversations.Conversation, error) {
+	return s.conversations.Create(ctx, caller, metadata, items)
+}
+
+// Conversation returns a conversation. The error is NotFound.
+func (s *Service) Conversation(ctx context.Context, caller Caller, id string) (conversations.Conversation, error) {
+	return s.conversations.Get(ctx, caller, id)
+}
+
+// UpdateConversation replaces all metadata of a conversation. The error is
+// NotFound or Invalid.
+func (s *Service) UpdateConversation(ctx context.Context, caller Caller, id string, metadata map[string]string) (conversations.Conversation, error) {
+	return s.conversations.Update(ctx, caller, id, metadata)
+}
+
+// DeleteConversation removes a conversation, its items and its responses. The
+// error is NotFound.
+func (s *Service) DeleteConversation(ctx context.Context, caller Caller, id string) error {
+	return s.conversations.Delete(ctx, caller, id)
+}
+
+// AddConversationItems adds 1 to 20 user messages behind what was written last
+// to a conversation, and returns them as they are stored. The error is NotFound
+// or Invalid.
+func (s *Service) AddConversationItems(ctx context.Context, caller Caller, id string, items []*conversations.Message) ([]conversations.Item, error) {
+	return s.conversations.AddItems(ctx, caller, id, items)
+}
+
+// ConversationItems returns a page of a conversation's items, 1 to 100. The
+// error is NotFound or Invalid.
+func (s *Service) ConversationItems(ctx context.Context, caller Caller, id string, p Page) (List[conversations.Item], error) {
+	return s.conversations.ListItems(ctx, caller, id, p)
+}
+
+// ConversationItem returns one item of a conversation. The error is NotFound.
+func (s *Service) ConversationItem(ctx context.Context, caller Caller, id, item string) (conversations.Item, error) {
+	return s.conversations.GetItem(ctx, caller, id, item)
+}
+
+// DeleteConversationItem removes an item from its conversation and from every
+// history that it was part of, and returns the conversation. The error is
+// NotFound.
+func (s *Service) DeleteConversationItem(ctx context.Context, caller Caller, id, item string) (conversations.Conversation, error) {
+	return s.conversations.DeleteItem(ctx, caller, id, item)
+}

@@ -1,0 +1,161 @@
+// Package conversations keeps what was said: conversations, their items, and the
+// history that turns are kept in.
+//
+// A [Service] has the operations of the spec's Conversations sections. All items
+// of a conversation lie in one range of keys by sequence number (keys.go). A
+// [Turn] of the Responses interface records which of them are its own and, as a
+// [Lineage], which came before it: a list of ranges, one for a straight
+// conversation and one more for each branch that it was taken from. So writing
+// a turn costs the turn, reading a history is a few range scans, branches do not
+// disturb each other, and an item that is deleted is gone from every history.
+// Package responses builds on this with [Service.Continue] and [Service.Write].
+package conversations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/internal/metadata"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// The codes of the spec's error table that are this package's.
+const (
+	CodeNotFound         = "conversation_not_found"
+	CodeItemNotFound     = "item_not_found"
+	CodeResponseNotFound = "response_not_found"
+	CodeZeroRetention    = "zero_data_retention"
+)
+
+// Options are what a Service is made of. Only Store is required.
+type Options struct {
+	Store storage.Store
+	Now   func() time.Time           // the clock; nil: time.Now
+	NewID func(prefix string) string // makes IDs; nil: random ones
+}
+
+// Service keeps conversations. Its methods may be called concurrently.
+type Service struct {
+	store storage.Store
+	now   func() time.Time
+	newID func(prefix string) string
+}
+
+// New returns a Service over a store, which it does not close.
+func New(o Options) *Service {
+	s := &Service{store: o.Store, now: o.Now, newID: o.NewID}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.newID == nil {
+		s.newID = ids.New
+	}
+	return s
+}
+
+// Conversation is a conversation without its items.
+type Conversation struct {
+	ID        string
+	CreatedAt int64 // Unix seconds
+	Metadata  map[string]string
+}
+
+// MarshalJSON writes the conversation as the interface shows it.
+func (c Conversation) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ID        string            `json:"id"`
+		Object    string            `json:"object"`
+		CreatedAt int64             `json:"created_at"`
+		Metadata  map[string]string `json:"metadata"`
+	}{c.ID, "conversation", c.CreatedAt, metadata.OrEmpty(c.Metadata)})
+}
+
+// conversationRecord is how a conversation is stored.
+type conversationRecord struct {
+	CreatedAt int64             `json:"created"`
+	Metadata  map[string]string `json:"metadata,omitempty"`
+}
+
+// Create stores a new conversation with up to [MaxItems] user messages. An
+// organization with zero data retention gets a Denied error.
+func (s *Service) Create(ctx context.Context, caller accounts.Caller, tags map[string]string, items []*Message) (Conversation, error) {
+	if caller.ZeroDataRetention {
+		return Conversation{}, &fault.Error{Kind: fault.Denied, Code: CodeZeroRetention,
+			Message: "This organization is configured for zero data retention: it cannot store conversations."}
+	}
+	if err := errors.Join(metadata.Check(tags), checkItems(items)); err != nil {
+		return Conversation{}, err
+	}
+	c := Conversation{ID: s.newID("conv"), CreatedAt: s.now().Unix(), Metadata: metadata.OrEmpty(tags)}
+	entries := s.entries(items)
+	err := s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
+		if err := create(tx, c); err != nil {
+			return err
+		}
+		return s.add(tx, c.ID, entries)
+	})
+	return c, err
+}
+
+func create(tx storage.Tx, c Conversation) error {
+	return setJSON(tx, conversationKey(c.ID), conversationRecord{c.CreatedAt, c.Metadata})
+}
+
+// Get returns a conversation, or a NotFound error.
+func (s *Service) Get(ctx context.Context, caller accounts.Caller, id string) (c Conversation, err error) {
+	err = s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) error {
+		c, err = get(tx, id)
+		return err
+	})
+	return c, err
+}
+
+func get(tx storage.Tx, id string) (Conversation, error) {
+	var r conversationRecord
+	err := getJSON(tx, id, conversationKey, &r)
+	if errors.Is(err, storage.ErrNotFound) {
+		return Conversation{}, fault.Missing(CodeNotFound, "conversation", id)
+	}
+	return Conversation{ID: id, CreatedAt: r.CreatedAt, Metadata: metadata.OrEmpty(r.Metadata)}, err
+}
+
+// Update replaces all metadata of a conversation.
+func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string, tags map[string]string) (c Conversation, err error) {
+	if err := metadata.Check(tags); err != nil {
+		return Conversation{}, err
+	}
+	err = s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
+		if c, err = get(tx, id); err != nil {
+			return err
+		}
+		c.Metadata = metadata.OrEmpty(tags)
+		return create(tx, c)
+	})
+	return c, err
+}
+
+// getJSON reads the value of an ID's key. An ID that is longer than any of ours
+// is not found.
+func getJSON(tx storage.Tx, id string, key func(string) []byte, v any) error {
+	if id == "" || len(id) > maxID {
+		return storage.ErrNotFound
+	}
+	data, err := tx.Get(key(id))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+func setJSON(tx storage.Tx, key []byte, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return tx.Set(key, data)
+}

@@ -1,0 +1,224 @@
+package conversations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// The limits of the spec for items.
+const (
+	MaxItems = 20  // that one request creates or adds
+	MaxPage  = 100 // in one page of a list
+)
+
+// UserMessage returns a message with a text, to create a conversation with or to
+// add to one.
+func UserMessage(text string) *Message {
+	return &Message{Role: model.User, Content: []Part{{Type: InputText, Text: text}}}
+}
+
+// checkItems refuses what callers may not put into a conversation: anything but
+// text from the user, and too much at once.
+func checkItems(items []*Message) error {
+	if len(items) > MaxItems {
+		return fault.Invalidf("items", "items must have at most %d elements.", MaxItems)
+	}
+	for i, m := range items {
+		if m.Role != model.User {
+			return fault.Invalidf(fmt.Sprintf("items[%d].role", i), "items[%d].role must be \"user\".", i)
+		}
+		for j, p := range m.Content {
+			if p.Type != InputText {
+				return fault.Invalidf(fmt.Sprintf("items[%d].content[%d]", i, j), "items[%d].content[%d] must be text.", i, j)
+			}
+		}
+	}
+	return nil
+}
+
+// entries gives messages their IDs.
+func (s *Service) entries(items []*Message) []Entry {
+	entries := make([]Entry, len(items))
+	for i, m := range items {
+		entries[i].Item = &Message{ID: s.newID("msg"), Status: Completed, Role: m.Role, Content: m.Content}
+	}
+	return entries
+}
+
+// AddItems adds user messages to a conversation, behind its most recently
+// written turn, and returns them as they are stored.
+func (s *Service) AddItems(ctx context.Context, caller accounts.Caller, id string, items []*Message) ([]Item, error) {
+	if len(items) == 0 {
+		return nil, fault.Invalidf("items", "items must have at least one element.")
+	}
+	if err := checkItems(items); err != nil {
+		return nil, err
+	}
+	entries := s.entries(items)
+	err := s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
+		if _, err := get(tx, id); err != nil {
+			return err
+		}
+		return s.add(tx, id, entries)
+	})
+	if err != nil {
+		return nil, err
+	}
+	added := make([]Item, len(entries))
+	for i := range entries {
+		added[i] = entries[i].Item
+	}
+	return added, nil
+}
+
+// add appends entries of the caller's to a conversation's head.
+func (s *Service) add(tx storage.Tx, conversation string, entries []Entry) error {
+	h, err := readHead(tx, conversation)
+	if err != nil {
+		return err
+	}
+	added, err := h.write(tx, conversation, entries)
+	if err != nil {
+		return err
+	}
+	h.Lineage = h.Lineage.With(added)
+	return setJSON(tx, headKey(conversation), h)
+}
+
+// ListItems returns a page of a conversation's items: every item but function
+// call outputs and those of turns that failed.
+func (s *Service) ListItems(ctx context.Context, caller accounts.Caller, id string, p page.Params) (items page.Page[Item], err error) {
+	if p, err = p.Within(MaxPage); err != nil {
+		return items, err
+	}
+	err = s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) error {
+		if _, err := get(tx, id); err != nil {
+			return err
+		}
+		var after []byte
+		if p.After != "" {
+			e, err := find(tx, id, p.After)
+			if err != nil {
+				return cursorError(err)
+			}
+			after = itemKey(id, e.Seq)
+		}
+		items, err = page.Read(tx, p.Range(itemsOf(id), after), p.Limit, func(found storage.Entry) (Item, bool, error) {
+			e, err := readEntry(found)
+			return e.Item, err == nil && e.listed(), err
+		})
+		return err
+	})
+	return items, err
+}
+
+// cursorError says that a cursor is not an item of the list.
+func cursorError(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.Invalidf("after", "after is not the ID of an item in this conversation.")
+	}
+	return err
+}
+
+// GetItem returns one item of a conversation. The error is NotFound where the
+// conversation does not exist, or has no such item that is addressable.
+func (s *Service) GetItem(ctx context.Context, caller accounts.Caller, id, item string) (found Item, err error) {
+	err = s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) error {
+		if _, err := get(tx, id); err != nil {
+			return err
+		}
+		e, err := find(tx, id, item)
+		found = e.Item
+		return err
+	})
+	return found, err
+}
+
+// DeleteItem removes an item from its conversation and from every history that
+// it was part of, and returns the conversation. With a function call go its
+// outputs.
+func (s *Service) DeleteItem(ctx context.Context, caller accounts.Caller, id, item string) (c Conversation, err error) {
+	err = s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
+		if c, err = get(tx, id); err != nil {
+			return err
+		}
+		e, err := find(tx, id, item)
+		if err != nil {
+			return err
+		}
+		if call, ok := e.Item.(*FunctionCall); ok {
+			if err := deleteOutputs(tx, id, e.Seq, call.CallID); err != nil {
+				return err
+			}
+		}
+		return errors.Join(tx.Delete(itemKey(id, e.Seq)), tx.Delete(indexKey(item)))
+	})
+	return c, err
+}
+
+// deleteOutputs removes the outputs of a call, which follow it in any branch.
+func deleteOutputs(tx storage.Tx, conversation string, seq uint64, callID string) error {
+	for found, err := range tx.Scan(storage.Range{Start: itemKey(conversation, seq), End: storage.After(itemsOf(conversation))}) {
+		if err != nil {
+			return err
+		}
+		e, err := readEntry(found)
+		if err != nil {
+			return err
+		}
+		if output, ok := e.Item.(*FunctionCallOutput); ok && output.CallID == callID {
+			if err := tx.Delete(found.Key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// find returns an addressable item of a conversation by its ID.
+func find(tx storage.Tx, conversation, item string) (Entry, error) {
+	missing := fault.Missing(CodeItemNotFound, "item", item)
+	e, in, err := findAnywhere(tx, item)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && in != conversation {
+		return Entry{}, missing
+	}
+	return e, err
+}
+
+// findAnywhere returns an addressable item of the organization and its
+// conversation, or storage.ErrNotFound.
+func findAnywhere(tx storage.Tx, item string) (e Entry, conversation string, err error) {
+	if len(item) > maxID {
+		return Entry{}, "", storage.ErrNotFound
+	}
+	value, err := tx.Get(indexKey(item))
+	if err != nil {
+		return Entry{}, "", err
+	}
+	conversation, seq, err := parsePlace(value)
+	if err != nil {
+		return Entry{}, "", err
+	}
+	data, err := tx.Get(itemKey(conversation, seq))
+	if err != nil {
+		return Entry{}, "", err
+	}
+	e, err = decodeEntry(seq, data)
+	return e, conversation, err
+}
+
+// readEntry decodes an item as a scan yields it.
+func readEntry(found storage.Entry) (Entry, error) {
+	seq, err := seqOf(found.Key)
+	if err != nil {
+		return Entry{}, err
+	}
+	return decodeEntry(seq, found.Value)
+}

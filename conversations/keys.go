@@ -1,0 +1,61 @@
+package conversations
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// The keys of conversations in an organization's namespace:
+//
+//	v/c/{conversation}          the conversation's creation time and metadata
+//	v/h/{conversation}          its head: the next sequence number, and the lineage to continue from
+//	v/i/{conversation}/{seq}    an item, the sequence number in 8 bytes, big-endian
+//	v/x/{item}                  where an addressable item is: the rest of its key in v/i/
+//	v/t/{response}              a turn
+//	v/d/{conversation}          a deleted conversation whose items are still to be removed
+const (
+	conversationPrefix = "v/c/"
+	headPrefix         = "v/h/"
+	itemPrefix         = "v/i/"
+	indexPrefix        = "v/x/"
+	turnPrefix         = "v/t/"
+	deletedPrefix      = "v/d/"
+)
+
+// maxID is longer than any ID of ours: a longer one exists nowhere.
+const maxID = 128
+
+func conversationKey(id string) []byte { return []byte(conversationPrefix + id) }
+func headKey(id string) []byte         { return []byte(headPrefix + id) }
+func indexKey(item string) []byte      { return []byte(indexPrefix + item) }
+func turnKey(id string) []byte         { return []byte(turnPrefix + id) }
+func deletedKey(id string) []byte      { return []byte(deletedPrefix + id) }
+
+// itemsOf is the prefix of a conversation's items.
+func itemsOf(conversation string) []byte { return []byte(itemPrefix + conversation + "/") }
+
+func itemKey(conversation string, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(itemsOf(conversation), seq)
+}
+
+// place is the value of an index key: the item's key without its prefix.
+func place(conversation string, seq uint64) []byte {
+	return itemKey(conversation, seq)[len(itemPrefix):]
+}
+
+func parsePlace(value []byte) (conversation string, seq uint64, err error) {
+	n := len(value) - 9
+	if n < 1 || value[n] != '/' {
+		return "", 0, errors.New("conversations: malformed item index")
+	}
+	return string(value[:n]), binary.BigEndian.Uint64(value[n+1:]), nil
+}
+
+// seqOf returns the sequence number in an item's key.
+func seqOf(key []byte) (uint64, error) {
+	if len(key) < 8 {
+		return 0, fmt.Errorf("conversations: malformed item key %q", key)
+	}
+	return binary.BigEndian.Uint64(key[len(key)-8:]), nil
+}

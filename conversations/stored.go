@@ -1,0 +1,96 @@
+package conversations
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// Entry is an item with its place in the store.
+type Entry struct {
+	Seq    uint64 // its number in the conversation
+	Turn   string // ID of the response whose turn it belongs to; empty for an item added by the caller
+	Hidden bool   // whether it belongs to a turn that failed: neither listed nor addressable
+	Item   Item
+}
+
+// listed reports whether the item endpoints show the entry.
+func (e Entry) listed() bool {
+	_, output := e.Item.(*FunctionCallOutput)
+	return !e.Hidden && !output
+}
+
+// record is how an item is stored: one flat shape for the whole union.
+type record struct {
+	Kind    string       `json:"k"`
+	ID      string       `json:"id"`
+	Turn    string       `json:"turn,omitempty"`
+	Hidden  bool         `json:"hidden,omitempty"`
+	Status  Status       `json:"status,omitempty"`
+	Role    model.Role   `json:"role,omitempty"`
+	Phase   string       `json:"phase,omitempty"`
+	Parts   []recordPart `json:"parts,omitempty"`
+	CallID  string       `json:"call,omitempty"`
+	Name    string       `json:"name,omitempty"`
+	Text    string       `json:"text,omitempty"` // arguments, output or results
+	Queries []string     `json:"queries,omitempty"`
+}
+
+type recordPart struct {
+	Type PartType `json:"y"`
+	Text string   `json:"t,omitempty"`
+	File string   `json:"f,omitempty"`
+}
+
+// The kinds of records.
+const (
+	kindMessage = "m"
+	kindCall    = "c"
+	kindOutput  = "o"
+	kindSearch  = "w"
+)
+
+func encodeEntry(e Entry) ([]byte, error) {
+	r := record{ID: e.Item.ItemID(), Turn: e.Turn, Hidden: e.Hidden}
+	switch item := e.Item.(type) {
+	case *Message:
+		r.Kind, r.Status, r.Role, r.Phase = kindMessage, item.Status, item.Role, item.Phase
+		r.Parts = make([]recordPart, len(item.Content))
+		for i, p := range item.Content {
+			r.Parts[i] = recordPart{p.Type, p.Text, p.FileID}
+		}
+	case *FunctionCall:
+		r.Kind, r.Status, r.CallID, r.Name, r.Text = kindCall, item.Status, item.CallID, item.Name, item.Arguments
+	case *FunctionCallOutput:
+		r.Kind, r.CallID, r.Text = kindOutput, item.CallID, item.Output
+	case *WebSearch:
+		r.Kind, r.Status, r.CallID, r.Queries, r.Text = kindSearch, item.Status, item.CallID, item.Queries, item.Results
+	}
+	return json.Marshal(r)
+}
+
+func decodeEntry(seq uint64, data []byte) (Entry, error) {
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Entry{}, fmt.Errorf("conversations: stored item %d: %w", seq, err)
+	}
+	e := Entry{Seq: seq, Turn: r.Turn, Hidden: r.Hidden}
+	switch r.Kind {
+	case kindMessage:
+		m := &Message{ID: r.ID, Status: r.Status, Role: r.Role, Phase: r.Phase, Content: make([]Part, len(r.Parts))}
+		for i, p := range r.Parts {
+			m.Content[i] = Part{p.Type, p.Text, p.File}
+		}
+		e.Item = m
+	case kindCall:
+		e.Item = &FunctionCall{ID: r.ID, Status: r.Status, CallID: r.CallID, Name: r.Name, Arguments: r.Text}
+	case kindOutput:
+		e.Item = &FunctionCallOutput{ID: r.ID, CallID: r.CallID, Output: r.Text}
+	case kindSearch:
+		e.Item = &WebSearch{ID: r.ID, Status: r.Status, CallID: r.CallID, Queries: r.Queries, Results: r.Text}
+	default:
+		return Entry{}, fmt.Errorf("conversations: stored item %d has the unknown kind %q", seq, r.Kind)
+	}
+	return e, nil
+}

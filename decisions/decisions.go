@@ -1,0 +1,148 @@
+// Package decisions judges a state: it answers typed questions about it with
+// probabilities read from a model, never with sampled text.
+//
+// A [Request] holds the state, optional images and 1 to 16 questions, each of
+// type [Noul], [Choice] or [Score]; [Service.Decide] returns a [Response] with
+// an [Answer] to each. All questions are asked about the same prefix, the state
+// and the images, so that a model server computes it once. A question with more
+// options than a model server shows probabilities for is asked in two levels,
+// first about groups of options and then about the options in the likely ones.
+package decisions
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// DefaultConcurrency is how many calls of the model one decision makes at once
+// where [Options] do not say.
+const DefaultConcurrency = 8
+
+// Options configure a [Service].
+type Options struct {
+	Backend  model.Backend     // required; a model decides where it is a [model.Scorer] that lists it
+	Accounts *accounts.Service // required; decisions are charged there
+
+	// Concurrency is how many calls of the model one decision may have under
+	// way at once; 0 is [DefaultConcurrency].
+	Concurrency int
+}
+
+// Service decides. Its methods may be called concurrently.
+type Service struct {
+	backend     model.Backend
+	accounts    *accounts.Service
+	concurrency int
+}
+
+// New returns a Service.
+func New(o Options) *Service {
+	s := &Service{backend: o.Backend, accounts: o.Accounts, concurrency: o.Concurrency}
+	if s.concurrency <= 0 {
+		s.concurrency = DefaultConcurrency
+	}
+	return s
+}
+
+// endpoint names decisions in the ledger.
+const endpoint = "decisions"
+
+// Decide answers the questions of a request and charges the caller for its
+// input tokens before it returns. Nothing is charged for a request that fails.
+//
+// Errors: Invalid for a request that breaks a rule of the interface or names a
+// model that does not decide, with the path to the fault as Param and before
+// the reason in the message; Denied for a model that the caller's key may not
+// use; NoCredits; Rejected for a request that does not fit the model's context
+// window or leaves less than 1/128 of it free; and those of the model. All
+// calls of the model have ended when Decide returns.
+func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (*Response, error) {
+	info, err := s.decider(req.Model)
+	if err != nil {
+		return nil, err
+	}
+	p, err := parse(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Allow(info.ID); err != nil {
+		return nil, err
+	}
+	if err := s.accounts.Afford(ctx, c); err != nil {
+		return nil, err
+	}
+	plans := make([]*plan, len(p.questions))
+	for i := range p.questions {
+		plans[i] = newPlan(&p.questions[i])
+	}
+	base := model.ScoreRequest{Model: info.ID, Instructions: instructions, State: p.prefix()}
+	if err := s.checkWindow(ctx, info, base, plans); err != nil {
+		return nil, err
+	}
+	if err := s.run(ctx, base, plans); err != nil {
+		return nil, err
+	}
+	resp := newResponse(info.ID, plans)
+	use := accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: resp.Usage.InputTokens}
+	if _, err := s.accounts.Charge(ctx, c, use, nil); err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// decider returns the model with an ID, which has to be one that decides.
+func (s *Service) decider(id string) (model.Info, error) {
+	if id == "" {
+		return model.Info{}, invalid("model", "is required")
+	}
+	info, ok := model.Find(s.backend, id)
+	if !ok || !info.Decides {
+		return model.Info{}, invalid("model", "%q is not a decision model", id)
+	}
+	return info, nil
+}
+
+// checkWindow refuses a request whose text and images, all questions together,
+// come close to the model's context window. The last 1/128 of it, 3,072 tokens
+// of 393,216, is kept free for what a chat template adds and for counts that are
+// estimates. As no tokenizer makes more tokens than there are bytes, tokens are
+// counted only where the length in bytes leaves a doubt.
+func (s *Service) checkWindow(ctx context.Context, info model.Info, base model.ScoreRequest, plans []*plan) error {
+	var questions strings.Builder
+	for _, p := range plans {
+		questions.WriteString(p.first.text + "\n")
+	}
+	req := &model.Request{Model: base.Model, Messages: []model.Message{
+		model.TextMessage(model.System, base.Instructions),
+		{Role: model.User, Parts: slices.Concat(base.State, []model.Part{model.Text(questions.String())})},
+	}}
+	most := info.Window() - info.Window()/128
+	if model.PromptTokens(req, func(text string) int { return len(text) }) <= most {
+		return nil
+	}
+	count, err := model.CountTokens(ctx, s.backend, req)
+	if err != nil {
+		return err
+	}
+	if count > most {
+		return fault.ContextLength("The request has %d tokens, images included, but at most %d of the %d in the model's context window may be used.",
+			count, most, info.Window())
+	}
+	return nil
+}
+
+// newResponse folds the results of all plans.
+func newResponse(modelID string, plans []*plan) *Response {
+	resp := &Response{Model: modelID, Answers: make([]Answer, len(plans))}
+	resp.Usage.InputTokens = plans[0].first.scores.StateTokens
+	for i, p := range plans {
+		resp.Answers[i] = answer(p.question, p.result())
+		resp.Usage.InputTokens += p.first.scores.QuestionTokens
+	}
+	return resp
+}

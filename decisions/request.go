@@ -1,0 +1,58 @@
+package decisions
+
+import "encoding/json"
+
+// The limits of a request. Sizes are bytes after base64 is decoded.
+const (
+	MaxQuestions    = 16
+	MaxQuestionName = 100 // characters
+	MinOptions      = 2
+	MaxOptions      = 255
+	MinLevels       = 2
+	MaxLevels       = 10
+	MaxImages       = 4
+	MaxImageSize    = 4 << 20
+	MaxImagesSize   = 8 << 20
+)
+
+// Request is what to judge and what to ask about it. [Service.Decide] validates
+// it and does not change it.
+type Request struct {
+	Model     string
+	State     json.RawMessage // a JSON string, object or array
+	Questions []Question      // 1 to [MaxQuestions], in the order asked, names distinct
+	Images    []Image         // at most [MaxImages]
+}
+
+// Type is the type of a question.
+type Type string
+
+// The types of questions.
+const (
+	Noul   Type = "noul"   // yes or no
+	Choice Type = "choice" // one of several named options
+	Score  Type = "score"  // a place on an ordered scale
+)
+
+// Question is one question about the state.
+type Question struct {
+	Name         string // at most [MaxQuestionName] characters
+	Type         Type
+	Instructions string // what is asked; required
+
+	// Criteria is JSON whose shape depends on Type; null is the same as none.
+	// A description is a string, an object or an array.
+	//
+	//   - Noul: none, or an object with the keys "true" and "false", each
+	//     optional, and their descriptions.
+	//   - Choice: an object of [MinOptions] to [MaxOptions] options, from name to
+	//     description, or null for an option without one. Their order is kept.
+	//   - Score: an array of [MinLevels] to [MaxLevels] descriptions, in order.
+	Criteria json.RawMessage
+}
+
+// Image is a picture that every question sees.
+type Image struct {
+	MediaType string // image/png, image/jpeg or image/webp
+	Base64    string // the file's bytes as one line of padded standard base64
+}

@@ -1,0 +1,268 @@
+package decisions
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// question is a validated question with its possible answers in the order they
+// were asked: yes and no, the options, or the levels.
+type question struct {
+	name         string
+	kind         Type
+	instructions string
+	options      []option
+}
+
+// option is one possible answer.
+type option struct {
+	name        string          // of a level: its index
+	description json.RawMessage // nil where there is none
+}
+
+// parsed is a validated request.
+type parsed struct {
+	state     string // a string's text, or the JSON of an object or array
+	questions []question
+	images    []model.Image
+}
+
+// invalid returns the error about the value at a path, whose message has the
+// form that the interface gives to all validation messages.
+func invalid(path, format string, args ...any) error {
+	return fault.Invalidf(path, "%s: %s", path, fmt.Sprintf(format, args...))
+}
+
+// parse validates everything about a request but its model. Its errors are
+// Invalid and name the first fault, in the order state, questions, images.
+func parse(req *Request) (*parsed, error) {
+	state, err := parseState(req.State)
+	if err != nil {
+		return nil, err
+	}
+	questions, err := parseQuestions(req.Questions)
+	if err != nil {
+		return nil, err
+	}
+	images, err := parseImages(req.Images)
+	if err != nil {
+		return nil, err
+	}
+	return &parsed{state: state, questions: questions, images: images}, nil
+}
+
+func parseState(raw json.RawMessage) (string, error) {
+	if len(raw) == 0 {
+		return "", invalid("state", "is required")
+	}
+	switch shapeOf(raw) {
+	case jsonString, jsonObject, jsonArray:
+		return plainText(raw), nil
+	default:
+		return "", invalid("state", "must be a string, an object or an array")
+	}
+}
+
+func parseQuestions(asked []Question) ([]question, error) {
+	if len(asked) < 1 || len(asked) > MaxQuestions {
+		return nil, invalid("questions", "must have 1 to %d questions", MaxQuestions)
+	}
+	names := make(map[string]bool, len(asked))
+	questions := make([]question, len(asked))
+	for i := range asked {
+		q := &asked[i]
+		path := "questions/" + q.Name
+		if utf8.RuneCountInString(q.Name) > MaxQuestionName {
+			return nil, invalid(path, "the name must have at most %d characters", MaxQuestionName)
+		}
+		if names[q.Name] {
+			return nil, invalid(path, "the name is used twice")
+		}
+		names[q.Name] = true
+		options, err := parseCriteria(path, q)
+		if err != nil {
+			return nil, err
+		}
+		if q.Instructions == "" {
+			return nil, invalid(path, "must have required property 'instructions'")
+		}
+		questions[i] = question{name: q.Name, kind: q.Type, instructions: q.Instructions, options: options}
+	}
+	return questions, nil
+}
+
+// parseCriteria returns the possible answers to the question at path.
+func parseCriteria(path string, q *Question) ([]option, error) {
+	want, reason := jsonObject, "must be an object"
+	switch q.Type {
+	case Noul, Choice:
+	case Score:
+		want, reason = jsonArray, "must be an array"
+	case "":
+		return nil, invalid(path, "must have required property 'type'")
+	default:
+		return nil, invalid(path+"/type", "must be one of noul, choice, score")
+	}
+	shape := jsonNull
+	if len(q.Criteria) > 0 {
+		shape = shapeOf(q.Criteria)
+	}
+	switch {
+	case shape == jsonNull && q.Type == Noul:
+		return yesOrNo(), nil
+	case shape == jsonNull:
+		return nil, invalid(path, "must have required property 'criteria'")
+	case shape != want:
+		return nil, invalid(path+"/criteria", "%s", reason)
+	}
+	switch q.Type {
+	case Noul:
+		return parseNoul(path+"/criteria", q.Criteria)
+	case Choice:
+		return parseOptions(path+"/criteria", q.Criteria)
+	default:
+		return parseLevels(path+"/criteria", q.Criteria)
+	}
+}
+
+func parseNoul(path string, criteria json.RawMessage) ([]option, error) {
+	const keys = 2
+	members, err := parseMembers(path, criteria, keys)
+	if err != nil {
+		return nil, err
+	}
+	options := yesOrNo()
+	for _, m := range members {
+		switch m.name {
+		case "true":
+			options[0].description = m.description
+		case "false":
+			options[1].description = m.description
+		default:
+			return nil, invalid(path+"/"+m.name, "must be one of true, false")
+		}
+	}
+	return options, nil
+}
+
+func yesOrNo() []option { return []option{{name: "Yes"}, {name: "No"}} }
+
+func parseOptions(path string, criteria json.RawMessage) ([]option, error) {
+	options, err := parseMembers(path, criteria, MaxOptions)
+	if err != nil {
+		return nil, err
+	}
+	if len(options) < MinOptions || len(options) > MaxOptions {
+		return nil, invalid(path, "must have %d to %d options", MinOptions, MaxOptions)
+	}
+	return options, nil
+}
+
+// parseMembers reads a valid object from names to descriptions in the order it
+// is written, and stops after one member more than most. A description that is
+// null is none.
+func parseMembers(path string, object json.RawMessage, most int) ([]option, error) {
+	var members []option
+	names := make(map[string]bool)
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.Token() // the brace
+	for d.More() && len(members) <= most {
+		key, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		m := option{name: key.(string)}
+		if err := d.Decode(&m.description); err != nil {
+			return nil, err
+		}
+		if names[m.name] {
+			return nil, invalid(path+"/"+m.name, "the name is used twice")
+		}
+		names[m.name] = true
+		switch shapeOfValid(m.description) {
+		case jsonString, jsonObject, jsonArray:
+		case jsonNull:
+			m.description = nil
+		default:
+			return nil, invalid(path+"/"+m.name, "must be a string, an object, an array or null")
+		}
+		members = append(members, m)
+	}
+	return members, nil
+}
+
+// parseLevels reads a valid array of descriptions.
+func parseLevels(path string, criteria json.RawMessage) ([]option, error) {
+	var levels []option
+	d := json.NewDecoder(bytes.NewReader(criteria))
+	d.Token() // the bracket
+	for d.More() && len(levels) <= MaxLevels {
+		level := option{name: strconv.Itoa(len(levels))}
+		if err := d.Decode(&level.description); err != nil {
+			return nil, err
+		}
+		switch shapeOfValid(level.description) {
+		case jsonString, jsonObject, jsonArray:
+		default:
+			return nil, invalid(path+"/"+level.name, "must be a string, an object or an array")
+		}
+		levels = append(levels, level)
+	}
+	if len(levels) < MinLevels || len(levels) > MaxLevels {
+		return nil, invalid(path, "must have %d to %d levels", MinLevels, MaxLevels)
+	}
+	return levels, nil
+}
+
+// shape is what kind of JSON value a text is.
+type shape uint8
+
+const (
+	jsonBad   shape = iota // not JSON
+	jsonOther              // a number, true or false
+	jsonNull
+	jsonString
+	jsonObject
+	jsonArray
+)
+
+func shapeOf(raw json.RawMessage) shape {
+	if !json.Valid(raw) {
+		return jsonBad
+	}
+	return shapeOfValid(raw)
+}
+
+func shapeOfValid(raw json.RawMessage) shape {
+	switch bytes.TrimLeft(raw, " \t\r\n")[0] {
+	case '"':
+		return jsonString
+	case '{':
+		return jsonObject
+	case '[':
+		return jsonArray
+	case 'n':
+		return jsonNull
+	}
+	return jsonOther
+}
+
+// plainText returns valid JSON as a model reads it: the text of a string, and
+// anything else as compact JSON.
+func plainText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, raw) != nil {
+		return string(raw)
+	}
+	return compact.String()
+}

@@ -1,0 +1,136 @@
+package svc_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/seed-506d8e5d/svc"
+
+// edges is which packages of this module a package may import, tests aside.
+// Imports run downwards: cmd, httpapi, svc, the domain packages, and what they
+// stand on. A package that is not in the table may not exist.
+var edges = map[string][]string{
+	"cmd/svcd": {"", "httpapi", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault"},
+	"examples": {"", "*"},
+	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "responses", "storage"},
+
+	"": {"accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "model/builtin",
+		"responses", "responses/websearch", "storage", "storage/memstore"},
+
+	"accounts":            {"fault", "internal/*", "storage"},
+	"chat":                {"accounts", "fault", "internal/*", "model", "storage"},
+	"conversations":       {"accounts", "fault", "internal/*", "model", "storage"},
+	"decisions":           {"accounts", "fault", "internal/*", "model", "storage"},
+	"files":               {"accounts", "fault", "files/*", "internal/*", "model", "storage"},
+	"files/doctext":       {},
+	"files/docxtext":      {},
+	"files/pdftext":       {},
+	"responses":           {"accounts", "conversations", "fault", "internal/*", "model", "responses/websearch", "storage"},
+	"responses/websearch": {},
+
+	"model":           {"fault"},
+	"model/builtin":   {"fault", "internal/*", "model"},
+	"model/modeltest": {"fault", "internal/*", "model"},
+	"model/openai":    {"fault", "internal/*", "model"},
+
+	"storage":              {},
+	"storage/badgerstore":  {"storage", "storage/internal/*"},
+	"storage/internal/occ": {"storage"},
+	"storage/memstore":     {"storage", "storage/internal/*"},
+	"storage/storagetest":  {"storage"},
+
+	"fault":               {},
+	"internal/generation": {"fault", "internal/schema", "model"},
+	"internal/ids":        {},
+	"internal/jsonin":     {"fault"},
+	"internal/metadata":   {"fault"},
+	"internal/page":       {"fault", "storage"},
+	"internal/schema":     {"fault"},
+}
+
+// network and processes are what only the packages named may touch: nothing
+// below httpapi knows HTTP but the clients, and nothing but the programs knows
+// flags.
+var restricted = map[string][]string{
+	"net/http": {"cmd/svcd", "examples", "httpapi", "model/openai", "responses/websearch"},
+	"flag":     {"cmd/svcd", "examples"},
+	"os/exec":  {"cmd/svcd", "files"},
+}
+
+func TestImportsRunDownwards(t *testing.T) {
+	for pkg, imports := range packages(t) {
+		allowed, known := edges[place(pkg)]
+		if !known {
+			t.Errorf("package %q is not in the table of edges", pkg)
+			continue
+		}
+		for _, path := range imports {
+			if path != module && !strings.HasPrefix(path, module+"/") {
+				if users := restricted[path]; users != nil && !slices.Contains(users, place(pkg)) {
+					t.Errorf("package %q imports %s, which only %v may", pkg, path, users)
+				}
+				continue
+			}
+			to := strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
+			if !slices.ContainsFunc(allowed, func(pattern string) bool { return matches(pattern, to) }) {
+				t.Errorf("package %q imports %q: only %q are allowed", pkg, to, allowed)
+			}
+		}
+	}
+}
+
+// place is the row of a package: all examples share one.
+func place(pkg string) string {
+	if strings.HasPrefix(pkg, "examples/") {
+		return "examples"
+	}
+	return pkg
+}
+
+func matches(pattern, pkg string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(pkg, prefix)
+	}
+	return pattern == pkg
+}
+
+// packages returns the imports of the module's packages, without those of tests.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "compat") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), ".")
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			found[pkg] = append(found[pkg], imported)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

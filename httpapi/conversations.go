@@ -1,0 +1,203 @@
+package httpapi
+
+import (
+	"strconv"
+
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// The spec's section Endpoints, Conversations.
+
+func (a *API) createConversation(c *call) error {
+	root, err := c.optionalBody()
+	if err != nil {
+		return err
+	}
+	tags := root.Field("metadata").Metadata()
+	items := decodeUserMessages(root.Field("items"))
+	if err := root.Err(); err != nil {
+		return err
+	}
+	conversation, err := a.service.CreateConversation(c.ctx(), c.caller, tags, items)
+	if err != nil {
+		return err
+	}
+	return c.json(conversation)
+}
+
+func (a *API) getConversation(c *call) error {
+	conversation, err := a.service.Conversation(c.ctx(), c.caller, c.r.PathValue("conversation_id"))
+	if err != nil {
+		return err
+	}
+	return c.json(conversation)
+}
+
+func (a *API) updateConversation(c *call) error {
+	root, err := c.body(MaxBody, jsonin.Dots)
+	if err != nil {
+		return err
+	}
+	field := root.Field("metadata")
+	if field.Missing() {
+		field.Fail("is required")
+	}
+	tags := field.Metadata()
+	if err := root.Err(); err != nil {
+		return err
+	}
+	conversation, err := a.service.UpdateConversation(c.ctx(), c.caller, c.r.PathValue("conversation_id"), tags)
+	if err != nil {
+		return err
+	}
+	return c.json(conversation)
+}
+
+func (a *API) deleteConversation(c *call) error {
+	id := c.r.PathValue("conversation_id")
+	if err := a.service.DeleteConversation(c.ctx(), c.caller, id); err != nil {
+		return err
+	}
+	return c.json(deleted{id, "conversation.deleted", true})
+}
+
+// deleted is the envelope that says that an object is gone.
+type deleted struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Deleted bool   `json:"deleted"`
+}
+
+func (a *API) addItems(c *call) error {
+	root, err := c.body(MaxBody, jsonin.Dots)
+	if err != nil {
+		return err
+	}
+	items := decodeUserMessages(root.Field("items"))
+	if err := root.Err(); err != nil {
+		return err
+	}
+	added, err := a.service.AddConversationItems(c.ctx(), c.caller, c.r.PathValue("conversation_id"), items)
+	if err != nil {
+		return err
+	}
+	return c.json(newList(page.Page[conversations.Item]{Items: added}, conversations.Item.ItemID))
+}
+
+func (a *API) listItems(c *call) error {
+	p, err := c.page("desc")
+	if err != nil {
+		return err
+	}
+	items, err := a.service.ConversationItems(c.ctx(), c.caller, c.r.PathValue("conversation_id"), p)
+	if err != nil {
+		return err
+	}
+	return c.json(newList(items, conversations.Item.ItemID))
+}
+
+func (a *API) getItem(c *call) error {
+	item, err := a.service.ConversationItem(c.ctx(), c.caller, c.r.PathValue("conversation_id"), c.r.PathValue("item_id"))
+	if err != nil {
+		return err
+	}
+	return c.json(item)
+}
+
+func (a *API) deleteItem(c *call) error {
+	conversation, err := a.service.DeleteConversationItem(c.ctx(), c.caller, c.r.PathValue("conversation_id"), c.r.PathValue("item_id"))
+	if err != nil {
+		return err
+	}
+	return c.json(conversation)
+}
+
+// decodeUserMessages reads items as the spec allows them here: messages of the
+// user with text, as a string or as parts.
+func decodeUserMessages(n *jsonin.Node) []*conversations.Message {
+	var messages []*conversations.Message
+	for _, item := range n.Items(conversations.MaxItems) {
+		if t := item.Field("type"); !t.Absent() && t.Text() != "message" {
+			t.Fail(`must be "message"`)
+		}
+		if item.Field("role").Text() != string(model.User) {
+			item.Field("role").Fail(`must be "user"`)
+		}
+		messages = append(messages, &conversations.Message{Role: model.User, Content: decodeTextContent(item.Field("content"))})
+	}
+	return messages
+}
+
+func decodeTextContent(n *jsonin.Node) []conversations.Part {
+	if n.IsText() {
+		return []conversations.Part{{Type: conversations.InputText, Text: n.Text()}}
+	}
+	if !n.IsArray() {
+		n.Fail("must be a string or an array of text parts")
+		return nil
+	}
+	var parts []conversations.Part
+	for _, p := range n.Items(maxParts) {
+		if p.Field("type").Text() != string(conversations.InputText) {
+			p.Field("type").Fail(`must be "input_text": only text is accepted here`)
+		}
+		parts = append(parts, conversations.Part{Type: conversations.InputText, Text: requiredText(p.Field("text"))})
+	}
+	return parts
+}
+
+// maxParts is how many parts the content of one message may have.
+const maxParts = 1000
+
+// requiredText returns a string that must be there.
+func requiredText(n *jsonin.Node) string {
+	if n.Absent() {
+		n.Fail("is required")
+	}
+	return n.Text()
+}
+
+// list is the envelope of a page of objects. The IDs are null for an empty page.
+type list[T any] struct {
+	Object  string  `json:"object"`
+	Data    []T     `json:"data"`
+	FirstID *string `json:"first_id"`
+	LastID  *string `json:"last_id"`
+	HasMore bool    `json:"has_more"`
+}
+
+func newList[T any](p page.Page[T], id func(T) string) list[T] {
+	l := list[T]{Object: "list", Data: p.Items, HasMore: p.HasMore}
+	if n := len(p.Items); n > 0 {
+		first, last := id(p.Items[0]), id(p.Items[n-1])
+		l.FirstID, l.LastID = &first, &last
+	}
+	return l
+}
+
+// page reads the query parameters limit, order and after. Bounds are checked
+// by whoever lists.
+func (c *call) page(defaultOrder string) (page.Params, error) {
+	query := c.r.URL.Query()
+	p := page.Params{After: query.Get("after")}
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n == 0 {
+			return p, fault.Invalidf("limit", "limit must be a positive integer.")
+		}
+		p.Limit = n
+	}
+	order := query.Get("order")
+	if order == "" {
+		order = defaultOrder
+	}
+	if order != "asc" && order != "desc" {
+		return p, fault.Invalidf("order", "order must be asc or desc.")
+	}
+	p.Desc = order == "desc"
+	return p, nil
+}

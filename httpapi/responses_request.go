@@ -1,0 +1,222 @@
+package httpapi
+
+import (
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/internal/generation"
+	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/responses"
+)
+
+// decodeResponseRequest reads the body of POST /v1/responses. Errors are
+// recorded in root.
+func decodeResponseRequest(root *jsonin.Node) *responses.Request {
+	req := &responses.Request{
+		Settings: generation.Settings{
+			Model:             root.Field("model").Text(),
+			Temperature:       root.Field("temperature").Number(),
+			TopP:              root.Field("top_p").Number(),
+			MaxTokens:         root.Field("max_output_tokens").Int(),
+			ReasoningEffort:   root.Field("reasoning").Field("effort").Text(),
+			Format:            decodeFormat(root.Field("text").Field("format")),
+			ToolChoice:        decodeToolChoice(root.Field("tool_choice")),
+			ParallelToolCalls: root.Field("parallel_tool_calls").Bool(),
+		},
+		Input:              decodeInput(root.Field("input")),
+		Instructions:       root.Field("instructions").Text(),
+		PreviousResponseID: root.Field("previous_response_id").Text(),
+		Conversation:       decodeConversationID(root.Field("conversation")),
+		Store:              root.Field("store").Bool(),
+		Metadata:           root.Field("metadata").Metadata(),
+	}
+	decodeResponseTools(root.Field("tools"), req)
+	if b := root.Field("background"); b.True() {
+		b.Fail("must be false: responses are not made in the background here")
+	}
+	return req
+}
+
+// decodeConversationID reads an ID, which the OpenAI SDKs also send as an object.
+func decodeConversationID(n *jsonin.Node) string {
+	if n.IsObject() {
+		return requiredText(n.Field("id"))
+	}
+	return n.Text()
+}
+
+func decodeFormat(n *jsonin.Node) model.Format {
+	if n.Object().Absent() {
+		return model.Format{}
+	}
+	return model.Format{
+		Type:        model.FormatType(requiredText(n.Field("type"))),
+		Name:        n.Field("name").Text(),
+		Description: n.Field("description").Text(),
+		Schema:      n.Field("schema").Raw(),
+		Strict:      n.Field("strict").True(),
+	}
+}
+
+func decodeResponseTools(n *jsonin.Node, req *responses.Request) {
+	for _, t := range n.Items(generation.MaxTools) {
+		switch kind := requiredText(t.Field("type")); kind {
+		case responses.WebSearchPreview, responses.WebSearch:
+			req.SearchType = kind
+			req.Tools = append(req.Tools, responses.SearchTool())
+		case "function":
+			req.Tools = append(req.Tools, decodeFunction(t))
+		default:
+			t.Field("type").Fail(`must be "function" or %q`, responses.WebSearchPreview)
+		}
+	}
+}
+
+// decodeFunction reads a function tool from the object that has its fields.
+func decodeFunction(n *jsonin.Node) model.Tool {
+	return model.Tool{
+		Name:        requiredText(n.Field("name")),
+		Description: n.Field("description").Text(),
+		Parameters:  n.Field("parameters").Object().Raw(),
+		Strict:      n.Field("strict").True(),
+	}
+}
+
+func decodeToolChoice(n *jsonin.Node) model.ToolChoice {
+	if !n.IsObject() {
+		return model.ToolChoice{Mode: model.ToolMode(n.Text())}
+	}
+	switch kind := n.Field("type").Text(); kind {
+	case "function":
+		return model.ToolChoice{Mode: model.ToolNamed, Name: requiredText(n.Field("name"))}
+	case responses.WebSearchPreview, responses.WebSearch:
+		return model.ToolChoice{Mode: model.ToolNamed, Name: responses.SearchTool().Name}
+	default:
+		n.Field("type").Fail(`must be "function" or %q`, responses.WebSearchPreview)
+		return model.ToolChoice{}
+	}
+}
+
+// decodeInput reads the input: a string, or an array of content parts, messages
+// and other items. Content parts that follow each other are one message of the
+// user's.
+func decodeInput(n *jsonin.Node) []conversations.Item {
+	if n.IsText() {
+		return []conversations.Item{conversations.UserMessage(n.Text())}
+	}
+	if n.Absent() || !n.IsArray() {
+		n.Fail("must be a string or an array")
+		return nil
+	}
+	var items []conversations.Item
+	var bare *conversations.Message // of the parts just read
+	for _, item := range n.Items(responses.MaxInput) {
+		kind := item.Field("type").Text()
+		if !isPart(kind) {
+			bare = nil
+			if decoded := decodeItem(item, kind); decoded != nil {
+				items = append(items, decoded)
+			}
+			continue
+		}
+		if bare == nil {
+			bare = &conversations.Message{Role: model.User}
+			items = append(items, bare)
+		}
+		bare.Content = appendPart(bare.Content, item, model.User)
+	}
+	if len(items) == 0 {
+		n.Fail("must have at least one element")
+	}
+	return items
+}
+
+func isPart(kind string) bool {
+	switch kind {
+	case "input_text", "input_file", "input_image":
+		return true
+	}
+	return false
+}
+
+// decodeItem reads an item. It returns nil for one that is accepted and not
+// kept: reasoning that another service has shown.
+func decodeItem(n *jsonin.Node, kind string) conversations.Item {
+	switch kind {
+	case "", "message":
+		return decodeMessage(n)
+	case "function_call":
+		return &conversations.FunctionCall{
+			CallID:    requiredText(n.Field("call_id")),
+			Name:      requiredText(n.Field("name")),
+			Arguments: n.Field("arguments").Text(),
+		}
+	case "function_call_output":
+		return &conversations.FunctionCallOutput{
+			CallID: requiredText(n.Field("call_id")),
+			Output: requiredText(n.Field("output")),
+		}
+	case "web_search_call":
+		return &conversations.WebSearch{ID: n.Field("id").Text()}
+	case "item_reference":
+		return conversations.Reference{ID: requiredText(n.Field("id"))}
+	case "reasoning":
+		return nil
+	}
+	n.Field("type").Fail("is %q, which is not accepted as input", kind)
+	return nil
+}
+
+func decodeMessage(n *jsonin.Node) conversations.Item {
+	m := &conversations.Message{Phase: n.Field("phase").Text()}
+	switch role := requiredText(n.Field("role")); role {
+	case "user", "assistant", "system":
+		m.Role = model.Role(role)
+	case "developer":
+		m.Role = model.System
+	default:
+		n.Field("role").Fail("must be user, assistant, system or developer")
+	}
+	content := n.Field("content")
+	if content.IsText() {
+		m.Content = []conversations.Part{{Type: textType(m.Role), Text: content.Text()}}
+		return m
+	}
+	if !content.IsArray() {
+		content.Fail("must be a string or an array of parts")
+	}
+	for _, p := range content.Items(maxParts) {
+		m.Content = appendPart(m.Content, p, m.Role)
+	}
+	return m
+}
+
+// textType is the type of the text parts in a message of a role.
+func textType(role model.Role) conversations.PartType {
+	if role == model.Assistant {
+		return conversations.OutputText
+	}
+	return conversations.InputText
+}
+
+// appendPart reads a content part. Image parts are ignored, as the spec says.
+func appendPart(parts []conversations.Part, n *jsonin.Node, role model.Role) []conversations.Part {
+	switch kind := requiredText(n.Field("type")); kind {
+	case "input_text", "output_text", "text":
+		return append(parts, conversations.Part{Type: textType(role), Text: requiredText(n.Field("text"))})
+	case "refusal":
+		return append(parts, conversations.Part{Type: textType(role), Text: requiredText(n.Field("refusal"))})
+	case "input_file":
+		if n.Field("file_id").Absent() {
+			n.Fail("must have a file_id: files are uploaded first, inline file_data and file_url are not accepted")
+		}
+		if f := n.Field("file_data"); !f.Absent() {
+			f.Fail("is not accepted: upload the file and send its file_id")
+		}
+		return append(parts, conversations.Part{Type: conversations.InputFile, FileID: n.Field("file_id").Text()})
+	case "input_image":
+		return parts
+	default:
+		n.Field("type").Fail("is %q, which is not accepted as content", kind)
+		return parts
+	}
+}

@@ -1,0 +1,167 @@
+package generation
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/schema"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// MaxTools is how many tools a request may have.
+const MaxTools = 128
+
+// Settings are what Responses and Chat Completions requests have in common: how
+// to answer. Nil pointers and zero values are omitted fields.
+type Settings struct {
+	Model             string
+	Temperature       *float64 // 0 to 2
+	TopP              *float64 // 0 to 1
+	MaxTokens         *int     // at least 1; caps generated tokens, reasoning included
+	ReasoningEffort   string   // one that the model takes; empty is its default
+	Format            model.Format
+	Tools             []model.Tool // up to [MaxTools]
+	ToolChoice        model.ToolChoice
+	ParallelToolCalls *bool // false: at most one tool call; nil is true
+}
+
+// Names are what an interface calls the fields of its requests, for errors.
+type Names struct {
+	MaxTokens  string
+	Effort     string
+	FormatType string
+	Format     string // the object that has the schema's name, strict and schema
+	Function   string // what follows tools[i] in the path to a function's fields: "" or ".function"
+}
+
+// validName is what functions and response formats may be called.
+var validName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+const nameRule = "must be 1 to 64 letters, digits, underscores or hyphens."
+
+// Check returns an Invalid error for settings that break a rule of the
+// interface, whatever the model, and otherwise the compiled schema of the
+// format, nil where it has none.
+func (s *Settings) Check(n Names) (*schema.Schema, error) {
+	if err := s.checkNumbers(n); err != nil {
+		return nil, err
+	}
+	if err := s.checkTools(n); err != nil {
+		return nil, err
+	}
+	if err := s.checkToolChoice(); err != nil {
+		return nil, err
+	}
+	return s.checkFormat(n)
+}
+
+func (s *Settings) checkNumbers(n Names) error {
+	// A comparison with NaN is false.
+	if t := s.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
+		return fault.Invalidf("temperature", "temperature must be between 0 and 2.")
+	}
+	if p := s.TopP; p != nil && !(*p >= 0 && *p <= 1) {
+		return fault.Invalidf("top_p", "top_p must be between 0 and 1.")
+	}
+	if s.MaxTokens != nil && *s.MaxTokens < 1 {
+		return fault.Invalidf(n.MaxTokens, "%s must be at least 1.", n.MaxTokens)
+	}
+	return nil
+}
+
+func (s *Settings) checkTools(n Names) error {
+	if len(s.Tools) > MaxTools {
+		return fault.Invalidf("tools", "tools must have at most %d elements.", MaxTools)
+	}
+	names := make(map[string]bool, len(s.Tools))
+	for i, tool := range s.Tools {
+		path := fmt.Sprintf("tools[%d]%s", i, n.Function)
+		if !validName.MatchString(tool.Name) {
+			return fault.Invalidf(path+".name", "%s.name %s", path, nameRule)
+		}
+		if names[tool.Name] {
+			return fault.Invalidf(path+".name", "%s.name is %q, which another tool is called, too.", path, tool.Name)
+		}
+		names[tool.Name] = true
+		if tool.Parameters == nil {
+			continue
+		}
+		if _, err := schema.Compile(tool.Parameters, path+".parameters"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Settings) checkToolChoice() error {
+	switch s.ToolChoice.Mode {
+	case "", model.ToolAuto, model.ToolNone:
+		return nil
+	case model.ToolRequired:
+		if len(s.Tools) == 0 {
+			return fault.Invalidf("tool_choice", "tool_choice is required, but there are no tools.")
+		}
+		return nil
+	case model.ToolNamed:
+		for _, tool := range s.Tools {
+			if tool.Name == s.ToolChoice.Name {
+				return nil
+			}
+		}
+		return fault.Invalidf("tool_choice", "tool_choice names the function %.64q, which is not among the tools.", s.ToolChoice.Name)
+	}
+	return fault.Invalidf("tool_choice", "tool_choice must be auto, required, none, or a function.")
+}
+
+func (s *Settings) checkFormat(n Names) (*schema.Schema, error) {
+	switch s.Format.Type {
+	case "", model.FormatText, model.FormatObject:
+		return nil, nil
+	case model.FormatSchema:
+		if !validName.MatchString(s.Format.Name) {
+			return nil, fault.Invalidf(n.Format+".name", "%s.name %s", n.Format, nameRule)
+		}
+		if s.Format.Schema == nil {
+			return nil, fault.Invalidf(n.Format+".schema", "%s.schema is required.", n.Format)
+		}
+		return schema.Compile(s.Format.Schema, n.Format+".schema")
+	}
+	return nil, fault.Invalidf(n.FormatType, "%s must be text, json_object or json_schema.", n.FormatType)
+}
+
+// CheckEffort returns an Invalid error where the model does not take the
+// reasoning effort.
+func (s *Settings) CheckEffort(n Names, info model.Info) error {
+	if s.ReasoningEffort == "" || info.TakesEffort(s.ReasoningEffort) {
+		return nil
+	}
+	efforts := info.ReasoningEfforts
+	if efforts == nil {
+		efforts = model.Efforts
+	}
+	if len(efforts) == 0 {
+		return fault.Invalidf(n.Effort, "The model %q does not take a %s.", info.ID, n.Effort)
+	}
+	return fault.Invalidf(n.Effort, "%s must be one that the model %q takes: %s.", n.Effort, info.ID, strings.Join(efforts, ", "))
+}
+
+// Request returns the request to a model for a prompt.
+func (s *Settings) Request(messages []model.Message) *model.Request {
+	req := &model.Request{
+		Model:           s.Model,
+		Messages:        messages,
+		Tools:           s.Tools,
+		ToolChoice:      s.ToolChoice,
+		SingleToolCall:  s.ParallelToolCalls != nil && !*s.ParallelToolCalls,
+		Format:          s.Format,
+		Temperature:     s.Temperature,
+		TopP:            s.TopP,
+		ReasoningEffort: s.ReasoningEffort,
+	}
+	if s.MaxTokens != nil {
+		req.MaxTokens = *s.MaxTokens
+	}
+	return req
+}

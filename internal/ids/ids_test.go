@@ -1,0 +1,48 @@
+package ids
+
+import (
+	"regexp"
+	"sync"
+	"testing"
+)
+
+func TestNewHasTheFormOfAnID(t *testing.T) {
+	id := New("resp")
+	if !regexp.MustCompile(`^resp_[0-9a-hjkmnp-tv-z]{26}$`).MatchString(id) {
+		t.Errorf("got %q", id)
+	}
+}
+
+func TestLaterIDsSortAfterEarlierOnes(t *testing.T) {
+	before := New("x")
+	for range 100_000 {
+		id := New("x")
+		if id <= before {
+			t.Fatalf("%q was made after %q", id, before)
+		}
+		before = id
+	}
+}
+
+func TestConcurrentIDsAreUnique(t *testing.T) {
+	const workers, each = 8, 5000
+	made := make([][]string, workers)
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for range each {
+				made[w] = append(made[w], New("x"))
+			}
+		})
+	}
+	group.Wait()
+	seen := map[string]bool{}
+	for _, ids := range made {
+		for _, id := range ids {
+			if seen[id[:15]] {
+				t.Fatalf("two IDs have the order of %q", id)
+			}
+			seen[id[:15]] = true
+		}
+	}
+}

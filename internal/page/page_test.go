@@ -1,0 +1,115 @@
+package page_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/memstore"
+)
+
+func TestWithin(t *testing.T) {
+	for name, test := range map[string]struct {
+		params page.Params
+		want   page.Params
+		param  string // at fault
+	}{
+		"default":  {page.Params{After: "x"}, page.Params{Limit: 20, After: "x"}, ""},
+		"smallest": {page.Params{Limit: 1}, page.Params{Limit: 1}, ""},
+		"largest":  {page.Params{Limit: 100, Desc: true}, page.Params{Limit: 100, Desc: true}, ""},
+		"negative": {page.Params{Limit: -1}, page.Params{}, "limit"},
+		"over":     {page.Params{Limit: 101}, page.Params{}, "limit"},
+		"cursor":   {page.Params{After: strings.Repeat("x", 257)}, page.Params{}, "after"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := test.params.Within(100)
+			if test.param != "" {
+				if e := fault.From(err); e == nil || e.Kind != fault.Invalid || e.Param != test.param {
+					t.Errorf("got %+v, want an Invalid error about %s", e, test.param)
+				}
+			} else if err != nil || got != test.want {
+				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestRead(t *testing.T) {
+	store := memstore.New()
+	defer store.Close()
+	err := store.Update(context.Background(), "ns", func(tx storage.Tx) error {
+		for _, key := range []string{"k/", "k0", "l/a", "l/b", "l/bb", "l/c", "l/skip", "l/z", "l0", "m/a"} {
+			if err := tx.Set([]byte(key), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		params page.Params
+		want   string // the items
+		more   bool
+	}{
+		"all":                 {page.Params{Limit: 9}, "a b bb c z", false},
+		"just all":            {page.Params{Limit: 5}, "a b bb c z", false},
+		"first":               {page.Params{Limit: 2}, "a b", true},
+		"next":                {page.Params{Limit: 2, After: "b"}, "bb c", true},
+		"last":                {page.Params{Limit: 2, After: "c"}, "z", false},
+		"past the last":       {page.Params{Limit: 2, After: "z"}, "", false},
+		"after a deleted one": {page.Params{Limit: 1, After: "ba"}, "bb", true},
+		"descending":          {page.Params{Limit: 2, Desc: true}, "z c", true},
+		"descending, next":    {page.Params{Limit: 2, Desc: true, After: "c"}, "bb b", true},
+		"descending, last":    {page.Params{Limit: 2, Desc: true, After: "b"}, "a", false},
+		"descending, past it": {page.Params{Limit: 2, Desc: true, After: "a"}, "", false},
+		"skipped one is last": {page.Params{Limit: 1, After: "c"}, "z", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var after []byte
+			if test.params.After != "" {
+				after = []byte("l/" + test.params.After)
+			}
+			got, err := read(store, test.params.Range([]byte("l/"), after), test.params.Limit)
+			want := page.Page[string]{Items: append([]string{}, strings.Fields(test.want)...), HasMore: test.more}
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("got %+v, %v, want %+v", got, err, want)
+			}
+		})
+	}
+}
+
+// read pages through names, leaving out the one called skip.
+func read(store storage.Store, r storage.Range, limit int) (result page.Page[string], err error) {
+	err = store.View(context.Background(), "ns", func(tx storage.Tx) error {
+		var err error
+		result, err = page.Read(tx, r, limit, func(e storage.Entry) (string, bool, error) {
+			name := strings.TrimPrefix(string(e.Key), "l/")
+			return name, name != "skip", nil
+		})
+		return err
+	})
+	return result, err
+}
+
+func TestReadReturnsTheErrorOfAnObject(t *testing.T) {
+	store := memstore.New()
+	defer store.Close()
+	broken := errors.New("broken")
+	err := store.Update(context.Background(), "ns", func(tx storage.Tx) error {
+		if err := tx.Set([]byte("a"), nil); err != nil {
+			return err
+		}
+		_, err := page.Read(tx, storage.Range{}, 1, func(storage.Entry) (int, bool, error) { return 0, true, broken })
+		return err
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+}

@@ -1,0 +1,239 @@
+package builtin
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// judgement returns a judge of the text that fields are filled from.
+func (f *facts) judgement() judge {
+	if f.mood == nil {
+		text := f.message
+		if f.whole {
+			text = strings.Join(f.texts, "\n\n")
+		}
+		f.mood = analyseText(text, f.lexicon)
+	}
+	return judge{state: f.mood, lexicon: f.lexicon, stemmer: f.c.stemmer}
+}
+
+// choose returns which of the values the text speaks of: one that it mentions,
+// or one that its words are evidence for.
+func (f *facts) choose(fd field, values []any) (int, bool) {
+	names := make([]string, len(values))
+	for i, v := range values {
+		if v != nil {
+			names[i] = fmt.Sprint(v)
+		}
+	}
+	texts := f.texts
+	if !f.whole {
+		texts = texts[:1]
+	}
+	if v, ok := f.value(fd); ok {
+		texts = append([]string{v}, texts...)
+	}
+	for _, text := range texts {
+		if i, ok := mentioned(text, names); ok {
+			return i, true
+		}
+	}
+	if len(values) < 2 || slices.ContainsFunc(values, func(v any) bool { _, ok := v.(string); return !ok }) {
+		return 0, false
+	}
+	return clearWinner(f.judgement().weigh(names))
+}
+
+// clearWinner returns the index of the greatest evidence where it stands out.
+func clearWinner(evidence []float64) (int, bool) {
+	const margin = 0.3
+	best := 0
+	for i, e := range evidence {
+		if e > evidence[best] {
+			best = i
+		}
+	}
+	for i, e := range evidence {
+		if i != best && e > evidence[best]-margin {
+			return 0, false
+		}
+	}
+	return best, true
+}
+
+// mentioned returns the name that comes first in a text as whole words; of two
+// in the same place, the longer.
+func mentioned(text string, names []string) (int, bool) {
+	words := " " + strings.Join(nameWords(text), " ") + " "
+	best, at := -1, 0
+	for i, name := range names {
+		own := strings.Join(nameWords(name), " ")
+		if own == "" {
+			continue
+		}
+		place := strings.Index(words, " "+own+" ")
+		if place < 0 {
+			place = strings.Index(words, " "+own+"s ")
+		}
+		if place >= 0 && (best < 0 || place < at || place == at && len(name) > len(names[best])) {
+			best, at = i, place
+		}
+	}
+	return best, best >= 0
+}
+
+// boolean returns whether the text supports what a field is called, and whether
+// the text says anything about it.
+func (f *facts) boolean(fd field) (value, found bool) {
+	var words []string
+	for _, word := range fd.words() {
+		if !stopWords[word] {
+			words = append(words, word)
+		}
+	}
+	if len(words) == 0 {
+		return false, false
+	}
+	if v, ok := labelled(f.message, labels(fd.words())); ok && (v == "true" || v == "yes" || v == "false" || v == "no") {
+		return v == "true" || v == "yes", true
+	}
+	const sure = 0.3
+	support := f.judgement().support(strings.Join(words, " "))
+	return support > sure, support > sure || support < -slopeOfNo
+}
+
+// slopeOfNo is how much evidence says that something is not so, as opposed to
+// nothing being said of it.
+const slopeOfNo = 2.3
+
+// list returns the values in the text that may be the items of an array, in
+// order: of the allowed values those that it mentions, or else the members of a
+// list.
+func (f *facts) list(fd field, allowed []any) []any {
+	if allowed != nil {
+		return f.mentionedValues(allowed)
+	}
+	class := f.class(singulars(fd.words()))
+	if pattern := classPatterns[class]; pattern != nil && (class == "email" || class == "url" || class == "date") {
+		return asValues(f.findAll(pattern[0]))
+	}
+	for _, text := range f.texts {
+		if items := listIn(text, fd.words()); len(items) > 0 {
+			return typedValues(items)
+		}
+	}
+	if class == "text" && f.free != "" {
+		v, _ := f.textValue(fd.words())
+		return []any{v}
+	}
+	return nil
+}
+
+func (f *facts) mentionedValues(allowed []any) []any {
+	texts := f.texts
+	if !f.whole {
+		texts = texts[:1]
+	}
+	var found []any
+	for _, v := range allowed {
+		name := ""
+		if v != nil {
+			name = fmt.Sprint(v)
+		}
+		if slices.ContainsFunc(texts, func(text string) bool { _, ok := mentioned(text, []string{name}); return ok }) {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+func (f *facts) findAll(pattern *regexp.Regexp) []string {
+	const most = 100
+	var found []string
+	for _, text := range f.texts {
+		for _, value := range pattern.FindAllString(text, most) {
+			if !slices.Contains(found, value) {
+				found = append(found, value)
+			}
+		}
+	}
+	return found
+}
+
+func singulars(words []string) []string {
+	singular := make([]string, len(words))
+	for i, word := range words {
+		singular[i] = strings.TrimSuffix(word, "s")
+	}
+	return singular
+}
+
+var (
+	listItem    = `[^,;:.!?\n]{1,60}`
+	plainList   = regexp.MustCompile(`(` + listItem + `(?:, ` + listItem + `)+,? (?:and|or) [^,;:.!?\n]{1,60}|` + listItem + `(?:, ` + listItem + `){2,})`)
+	splitList   = regexp.MustCompile(`\s*,\s*(?:and |or )?|\s+and\s+|\s+or\s+`)
+	pairWithAnd = `([^,;:.!?\n]{1,60}(?:, [^,;:.!?\n]{1,60})*,? and [^,;:.!?\n]{1,60})`
+)
+
+// listIn returns the members of a list in a text: the one after a word of the
+// field, or the first that stands after a colon or among commas.
+func listIn(text string, words []string) []string {
+	var patterns []*regexp.Regexp
+	for _, word := range words {
+		if stopWords[word] {
+			continue
+		}
+		patterns = append(patterns, regexp.MustCompile(`(?i)\b`+regexp.QuoteMeta(strings.TrimSuffix(word, "s"))+`s?\b(?: are| is|:| of| include| like)?:? `+pairWithAnd),
+			regexp.MustCompile(`(?i)\b`+regexp.QuoteMeta(strings.TrimSuffix(word, "s"))+`s?: ?(`+listItem+`(?:, `+listItem+`)*)`))
+	}
+	for _, pattern := range append(patterns, plainList) {
+		if m := pattern.FindStringSubmatch(text); m != nil {
+			return cleanItems(splitList.Split(m[1], -1))
+		}
+	}
+	return nil
+}
+
+// cleanItems trims the members of a list. What stands before the first, as in
+// "I need to buy milk, eggs and bread", is taken off it.
+func cleanItems(items []string) []string {
+	var clean []string
+	for i, item := range items {
+		item = strings.Trim(item, " \"“”'*-")
+		if i == 0 && len(items) > 1 {
+			item = lastWords(item, len(strings.Fields(strings.TrimSpace(items[1]))))
+		}
+		if item != "" {
+			clean = append(clean, item)
+		}
+	}
+	return clean
+}
+
+// lastWords returns the last n words of a text.
+func lastWords(text string, n int) string {
+	words := strings.Fields(text)
+	return strings.Join(words[max(0, len(words)-max(n, 1)):], " ")
+}
+
+func asValues(texts []string) []any {
+	values := make([]any, len(texts))
+	for i, text := range texts {
+		values[i] = text
+	}
+	return values
+}
+
+// typedValues makes numbers of texts that are numbers.
+func typedValues(texts []string) []any {
+	values := asValues(texts)
+	for i, text := range texts {
+		if numberPattern.FindString(text) == text && json.Valid([]byte(text)) {
+			values[i] = json.Number(text)
+		}
+	}
+	return values
+}

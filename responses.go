@@ -1,0 +1,57 @@
+package svc
+
+import (
+	"context"
+	"iter"
+
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/responses"
+)
+
+// CreateResponse makes a turn and returns its response: also that of a turn that
+// failed in the middle, with the status failed. The error is what refused the
+// request before it began.
+func (s *Service) CreateResponse(ctx context.Context, caller Caller, req *responses.Request) (*responses.Response, error) {
+	return s.responses.Create(ctx, caller, req)
+}
+
+// StreamResponse makes a turn and yields its events. What refuses the request is
+// the error, or the one thing that the sequence yields; see [responses.Service.Stream].
+func (s *Service) StreamResponse(ctx context.Context, caller Caller, req *responses.Request) (iter.Seq2[responses.Event, error], error) {
+	return s.responses.Stream(ctx, caller, req)
+}
+
+// Response returns a stored response. The error is NotFound.
+func (s *Service) Response(ctx context.Context, caller Caller, id string) (*responses.Response, error) {
+	return s.responses.Get(ctx, caller, id)
+}
+
+// ReplayResponse yields the events of a stored response again. The error is
+// NotFound.
+func (s *Service) ReplayResponse(ctx context.Context, caller Caller, id string) (iter.Seq2[responses.Event, error], error) {
+	return s.responses.Replay(ctx, caller, id)
+}
+
+// CancelResponse returns a response that was cancelled; any other has ended and
+// cannot be, which is an Invalid error.
+func (s *Service) CancelResponse(ctx context.Context, caller Caller, id string) (*responses.Response, error) {
+	return s.responses.Cancel(ctx, caller, id)
+}
+
+// DeleteResponse removes a stored response; what was said stays in its
+// conversation. The error is NotFound.
+func (s *Service) DeleteResponse(ctx context.Context, caller Caller, id string) error {
+	return s.responses.Delete(ctx, caller, id)
+}
+
+// ResponseInput returns a page of the input items of a stored response, 1 to
+// 100. The error is NotFound or Invalid.
+func (s *Service) ResponseInput(ctx context.Context, caller Caller, id string, p Page) (List[conversations.Item], error) {
+	return s.responses.InputItems(ctx, caller, id, p)
+}
+
+// CountResponseInput returns how many input tokens a request has, history
+// included, without running it.
+func (s *Service) CountResponseInput(ctx context.Context, caller Caller, req *responses.Request) (int, error) {
+	return s.responses.CountInput(ctx, caller, req)
+}

@@ -1,0 +1,135 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// emitter turns what happens in a turn into events and into the response's
+// output. It is the one place that counts sequence numbers and output indices.
+// When the consumer has stopped its methods go on building the output and yield
+// nothing more.
+type emitter struct {
+	yield    func(Event, error) bool
+	response *Response
+	sequence int
+	stopped  bool // the consumer wants no more events
+
+	// The item that is open, which is the last of the output.
+	message *conversations.Message
+	call    *conversations.FunctionCall
+	text    strings.Builder // of its text or arguments
+}
+
+func (e *emitter) emit(ev Event) {
+	ev.Sequence = e.sequence
+	e.sequence++
+	if !e.stopped && !e.yield(ev, nil) {
+		e.stopped = true
+	}
+}
+
+// lifecycle emits an event that carries the response as it stands.
+func (e *emitter) lifecycle(t EventType) {
+	snapshot := *e.response
+	e.emit(Event{Type: t, Response: &snapshot})
+}
+
+// index is the output index of the last item.
+func (e *emitter) index() int { return len(e.response.Output) - 1 }
+
+// add begins an item: it is in the output from now on, and shown as it is.
+func (e *emitter) add(item, shown conversations.Item) {
+	e.response.Output = append(e.response.Output, item)
+	e.emit(Event{Type: EventItemAdded, OutputIndex: e.index(), Item: shown})
+}
+
+func (e *emitter) done(item conversations.Item) {
+	e.emit(Event{Type: EventItemDone, OutputIndex: e.index(), Item: item})
+}
+
+// textDelta adds text to the open message, or to a new one with an ID from
+// newID.
+func (e *emitter) textDelta(text string, newID func(prefix string) string) {
+	if e.message == nil {
+		e.closeItem(conversations.Completed, "")
+		id := newID("msg")
+		e.message = &conversations.Message{ID: id, Status: conversations.InProgress, Role: model.Assistant}
+		shown := *e.message
+		e.add(e.message, &shown)
+		e.emit(Event{Type: EventPartAdded, OutputIndex: e.index(), ItemID: id, Part: &conversations.Part{Type: conversations.OutputText}})
+	}
+	e.text.WriteString(text)
+	e.emit(Event{Type: EventTextDelta, OutputIndex: e.index(), ItemID: e.message.ID, Text: text})
+}
+
+// callStart begins a function call. What was said before it was commentary.
+func (e *emitter) callStart(id, callID, name string) {
+	e.closeItem(conversations.Completed, conversations.Commentary)
+	e.call = &conversations.FunctionCall{ID: id, Status: conversations.InProgress, CallID: callID, Name: name}
+	shown := *e.call
+	e.add(e.call, &shown)
+}
+
+// argumentsDelta adds to the arguments of the open call.
+func (e *emitter) argumentsDelta(arguments string) {
+	e.text.WriteString(arguments)
+	e.emit(Event{Type: EventArgumentsDelta, OutputIndex: e.index(), ItemID: e.call.ID, Text: arguments})
+}
+
+// closeItem ends the item that is open, if there is one. The phase is that of a
+// message.
+func (e *emitter) closeItem(status conversations.Status, phase string) {
+	message, call := e.message, e.call
+	whole := e.seal(status, phase)
+	switch {
+	case message != nil:
+		e.emit(Event{Type: EventTextDone, OutputIndex: e.index(), ItemID: message.ID, Text: whole})
+		e.emit(Event{Type: EventPartDone, OutputIndex: e.index(), ItemID: message.ID, Part: &message.Content[0]})
+		e.done(message)
+	case call != nil:
+		e.emit(Event{Type: EventArgumentsDone, OutputIndex: e.index(), ItemID: call.ID, Name: call.Name, Text: whole})
+		e.done(call)
+	}
+}
+
+// seal fills in the item that is open, without events, and returns its text or
+// arguments. No item is open afterwards.
+func (e *emitter) seal(status conversations.Status, phase string) string {
+	whole := e.text.String()
+	e.text.Reset()
+	if m := e.message; m != nil {
+		m.Status, m.Phase = status, phase
+		m.Content = []conversations.Part{{Type: conversations.OutputText, Text: whole}}
+	}
+	if c := e.call; c != nil {
+		c.Status, c.Arguments = status, whole
+	}
+	e.message, e.call = nil, nil
+	return whole
+}
+
+// search emits a web search around its run, which fills in what was found.
+func (e *emitter) search(w *conversations.WebSearch, run func()) {
+	shown := conversations.WebSearch{ID: w.ID, Status: conversations.InProgress}
+	e.add(w, &shown)
+	at := Event{OutputIndex: e.index(), ItemID: w.ID}
+	for _, t := range []EventType{EventSearchProgress, EventSearching} {
+		at.Type = t
+		e.emit(at)
+	}
+	run()
+	at.Type = EventSearchDone
+	e.emit(at)
+	e.done(w)
+}
+
+// fail ends the stream of a turn that failed. The item that was open stays in
+// the output as far as it came.
+func (e *emitter) fail(err *fault.Error) {
+	e.emit(Event{Type: EventError, Error: err})
+	e.lifecycle(EventFailed)
+}

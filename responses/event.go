@@ -1,0 +1,47 @@
+package responses
+
+import (
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+// EventType names an event of a response's stream.
+type EventType string
+
+// The events of the spec's section Events, and those that clients of the OpenAI
+// API need beside them to follow a message.
+const (
+	EventCreated        EventType = "response.created"
+	EventInProgress     EventType = "response.in_progress"
+	EventItemAdded      EventType = "response.output_item.added"
+	EventItemDone       EventType = "response.output_item.done"
+	EventPartAdded      EventType = "response.content_part.added"
+	EventPartDone       EventType = "response.content_part.done"
+	EventTextDelta      EventType = "response.output_text.delta"
+	EventTextDone       EventType = "response.output_text.done"
+	EventArgumentsDelta EventType = "response.function_call_arguments.delta"
+	EventArgumentsDone  EventType = "response.function_call_arguments.done"
+	EventSearchProgress EventType = "response.web_search_call.in_progress"
+	EventSearching      EventType = "response.web_search_call.searching"
+	EventSearchDone     EventType = "response.web_search_call.completed"
+	EventCompleted      EventType = "response.completed"
+	EventFailed         EventType = "response.failed"
+	EventError          EventType = "error"
+)
+
+// Event is one event of a stream. Which fields beside Type and Sequence it has
+// depends on the type. Events are the consumer's to keep and not to change.
+type Event struct {
+	Type     EventType
+	Sequence int // from 0, without gaps
+
+	OutputIndex int                 // of every event about an item: its place in the output
+	ItemID      string              // of every event about a part of an item
+	Item        conversations.Item  // of item events
+	Part        *conversations.Part // of part events
+	Text        string              // of text and argument events: the delta or the whole
+	Name        string              // of EventArgumentsDone: the function's
+
+	Response *Response    // of created, in_progress, completed and failed
+	Error    *fault.Error // of EventError
+}

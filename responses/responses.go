@@ -1,0 +1,191 @@
+// Package responses is the stateful half of the service: turns that are stored,
+// chained and branched, with function tools, web search and structured output.
+//
+// [Service.Stream] takes a [Request] and yields [Event] values as the model
+// answers; [Service.Create] folds the same stream into the [Response]. A turn
+// (turn.go) reads the history that it continues from, runs the model and the
+// searches it asks for (search.go), turns what comes back into output items and
+// events (emitter.go), and is stored in one transaction, with its charge, before
+// its last event is yielded. What the model is sent is built from items alone
+// (prompt.go), so that each turn repeats the one before it to the byte.
+//
+// Turns live in conversations, and package conversations keeps them.
+package responses
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/responses/websearch"
+)
+
+// Documents reads uploaded files for models.
+type Documents interface {
+	// Document returns a file of the caller's organization as a model reads it.
+	// The error is NotFound with the code file_not_found where there is none, and
+	// Invalid where it cannot be read.
+	Document(ctx context.Context, caller accounts.Caller, fileID string) (model.Document, error)
+}
+
+// Options are what a Service is made of. Backend, Accounts and Conversations
+// are required.
+type Options struct {
+	Backend       model.Backend
+	Accounts      *accounts.Service
+	Conversations *conversations.Service
+	Documents     Documents        // nil: there are no files
+	Search        websearch.Client // nil: requests with the web search tool are refused
+
+	// SearchTimeout bounds one search; 0 is 10 seconds. MaxSearchRounds is how
+	// often the model may search in one turn before it must answer; 0 is 8.
+	SearchTimeout   time.Duration
+	MaxSearchRounds int
+
+	Now   func() time.Time           // the clock; nil: time.Now
+	NewID func(prefix string) string // makes IDs; nil: random ones
+	Log   *slog.Logger               // where searches that fail go; nil: slog.Default()
+}
+
+// Service makes turns. Its methods may be called concurrently.
+type Service struct{ o Options }
+
+// New returns a Service, which holds nothing to be closed.
+func New(o Options) *Service {
+	if o.SearchTimeout == 0 {
+		o.SearchTimeout = 10 * time.Second
+	}
+	if o.MaxSearchRounds == 0 {
+		o.MaxSearchRounds = 8
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = ids.New
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return &Service{o}
+}
+
+// Stream makes a turn and yields its events. What refuses the request is the
+// error that Stream returns, or the first and only thing that the sequence
+// yields: an Invalid request, a response, conversation, file or model that does
+// not exist, no credits, a prompt over the context window, or a model server
+// that does not take the request. Nothing is stored then.
+//
+// Otherwise the sequence begins with [EventCreated] and ends with
+// [EventCompleted], or with [EventError] and [EventFailed] where the turn failed
+// in the middle. Before its last event the turn is charged and, unless the
+// request or the caller's organization forbids it, stored: as a failed one too,
+// and as a cancelled one when ctx ends or the consumer stops. The sequence is
+// single use.
+func (s *Service) Stream(ctx context.Context, caller accounts.Caller, req *Request) (iter.Seq2[Event, error], error) {
+	t, err := s.begin(ctx, caller, req)
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(Event, error) bool) { t.run(ctx, yield) }, nil
+}
+
+// Create makes a turn and returns its response, which is the one that the last
+// event of [Service.Stream] carries: also that of a turn that failed in the
+// middle, with the status failed. The error is what refused the request, or that
+// ctx has ended.
+func (s *Service) Create(ctx context.Context, caller accounts.Caller, req *Request) (*Response, error) {
+	events, err := s.Stream(ctx, caller, req)
+	if err != nil {
+		return nil, err
+	}
+	var last Event
+	for event, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		last = event
+	}
+	if err := ctx.Err(); err != nil && last.Type != EventCompleted {
+		return nil, err
+	}
+	return last.Response, nil
+}
+
+// Get returns a stored response. The error is NotFound.
+func (s *Service) Get(ctx context.Context, caller accounts.Caller, id string) (*Response, error) {
+	t, _, output, err := s.o.Conversations.GetTurn(ctx, caller, id)
+	if err != nil {
+		return nil, err
+	}
+	return newResponse(t, output)
+}
+
+// Replay yields the events of a stored response again, each text in one piece.
+// The error is NotFound.
+func (s *Service) Replay(ctx context.Context, caller accounts.Caller, id string) (iter.Seq2[Event, error], error) {
+	r, err := s.Get(ctx, caller, id)
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(Event, error) bool) { replay(r, yield) }, nil
+}
+
+// Cancel is for responses that are still being made in the background, which
+// the service does not do: a caller cancels a turn by going away. It returns a
+// cancelled response as it is; the error is Invalid for any other, and NotFound.
+func (s *Service) Cancel(ctx context.Context, caller accounts.Caller, id string) (*Response, error) {
+	r, err := s.Get(ctx, caller, id)
+	if err == nil && r.Status != Cancelled {
+		return nil, fault.Invalidf("response_id", "The response %q has ended and cannot be cancelled.", id)
+	}
+	return r, err
+}
+
+// Delete removes a stored response: it can neither be read nor continued from.
+// Its items stay in its conversation and in the histories of later turns. The
+// error is NotFound.
+func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string) error {
+	return s.o.Conversations.DeleteTurn(ctx, caller, id)
+}
+
+// InputItems returns a page of the input of a stored response: what was sent
+// with it, without the history. The error is NotFound.
+func (s *Service) InputItems(ctx context.Context, caller accounts.Caller, id string, p page.Params) (page.Page[conversations.Item], error) {
+	p, err := p.Within(conversations.MaxPage)
+	if err != nil {
+		return page.Page[conversations.Item]{}, err
+	}
+	_, input, _, err := s.o.Conversations.GetTurn(ctx, caller, id)
+	if err != nil {
+		return page.Page[conversations.Item]{}, err
+	}
+	return page.Of(input, conversations.Item.ItemID, p)
+}
+
+// CountInput returns how many input tokens a request has, history included,
+// without running it. Errors are those that refuse the request.
+func (s *Service) CountInput(ctx context.Context, caller accounts.Caller, req *Request) (int, error) {
+	t, err := s.begin(ctx, caller, req)
+	if err != nil {
+		return 0, err
+	}
+	return model.CountTokens(ctx, s.o.Backend, t.request())
+}
+
+// errNoDocuments is the answer to a reference to a file where there are none.
+func errNoDocuments(id string) error { return fault.Missing(CodeFileNotFound, "file", id) }
+
+// CodeFileNotFound is the code of the error for a file that does not exist.
+const CodeFileNotFound = "file_not_found"
+
+// errBroken says that a backend broke its contract.
+var errBroken = errors.New("responses: the answer ended without a finish")

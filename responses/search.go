@@ -1,0 +1,117 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/responses/websearch"
+)
+
+const (
+	// maxQueries is how many queries one web_search_call carries.
+	maxQueries = 5
+	// maxSearches is how many searches a model may ask for at once. More than
+	// that are told that they were not run.
+	maxSearches = 4
+)
+
+// planned is a search whose arguments the model is writing. That is internal: no
+// event shows it.
+type planned struct{ arguments strings.Builder }
+
+// checkSearch refuses web search where there is no search service.
+func (s *Service) checkSearch(req *Request) error {
+	if !req.searches() || s.o.Search != nil {
+		return nil
+	}
+	return fault.Invalidf("tools", "Web search is not configured on this server: start svcd with -search or SVC_SEARCH_URL set to the base URL of a SearXNG service, or leave the tool out.")
+}
+
+// endPlanning takes the search that the model has planned, if there is one, to
+// those of the round.
+func (t *turn) endPlanning() {
+	if t.planning == nil {
+		return
+	}
+	w := &conversations.WebSearch{
+		ID: t.o.NewID("ws"), Status: conversations.Completed, CallID: t.o.NewID("call"),
+		Queries: queries(t.planning.arguments.String()),
+	}
+	t.planning = nil
+	t.searches = append(t.searches, w)
+}
+
+// queries reads the arguments of a search, as models write them: the list that
+// they were asked for, or a single query.
+func queries(arguments string) []string {
+	var a struct {
+		Queries []string `json:"queries"`
+		Query   string   `json:"query"`
+	}
+	if json.Unmarshal([]byte(arguments), &a) != nil {
+		return nil
+	}
+	var list []string
+	for _, q := range append(a.Queries, a.Query) {
+		if q = strings.TrimSpace(q); q != "" && !slices.Contains(list, q) {
+			list = append(list, q)
+		}
+	}
+	return list[:min(len(list), maxQueries)]
+}
+
+// search runs the searches of a round, each shown as an item of the output.
+func (t *turn) search(ctx context.Context) {
+	for i, w := range t.searches {
+		t.emitter.search(w, func() {
+			switch {
+			case len(w.Queries) == 0:
+				w.Results = "The search was not run: it needs between one and five queries."
+			case i >= maxSearches:
+				w.Results = "The search was not run: too many searches at once."
+			default:
+				w.Results = t.runQueries(ctx, w.Queries)
+			}
+		})
+	}
+}
+
+// runQueries runs the queries of a search at once and returns what they found,
+// in their order. One that fails or takes too long is a result too: the model
+// can go on without it.
+func (t *turn) runQueries(ctx context.Context, queries []string) string {
+	ctx, cancel := context.WithTimeout(ctx, t.o.SearchTimeout)
+	defer cancel()
+	found := make([]string, len(queries))
+	var group errgroup.Group
+	for i, query := range queries {
+		group.Go(func() error {
+			found[i] = t.runQuery(ctx, query)
+			return nil
+		})
+	}
+	group.Wait() // the functions return no errors
+	return strings.Join(found, "\n")
+}
+
+func (t *turn) runQuery(ctx context.Context, query string) string {
+	results, err := t.o.Search.Search(ctx, query)
+	if err != nil {
+		t.o.Log.LogAttrs(ctx, slog.LevelWarn, "responses: a web search failed", slog.String("response", t.response.ID), slog.Any("err", err))
+		return "The search for \"" + query + "\" failed: no results are available.\n"
+	}
+	return websearch.Format(query, results)
+}
+
+// withoutSearch returns the tools without web search: the model must answer.
+func withoutSearch(tools []model.Tool) []model.Tool {
+	return slices.DeleteFunc(slices.Clone(tools), func(t model.Tool) bool { return t.Search })
+}

@@ -1,0 +1,370 @@
+package responses
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/generation"
+	"github.com/seed-506d8e5d/svc/internal/schema"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// turn is one turn in the making.
+type turn struct {
+	*Service
+	caller accounts.Caller
+	req    *Request
+	schema *schema.Schema // of the format, nil where it has none
+	point  *conversations.Point
+	begins bool // whether the turn begins its conversation
+	store  bool
+
+	input     []conversations.Item
+	documents map[string]model.Document // by file ID
+	response  *Response
+	emitter   emitter
+	usage     model.Usage                // of the rounds that have ended
+	round     model.Usage                // of the one that runs
+	searches  []*conversations.WebSearch // that the model asked for in this round
+	planning  *planned                   // the search whose arguments are coming in
+}
+
+// begin does everything that can refuse a request before a model is called.
+func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Request) (*turn, error) {
+	compiled, err := req.check()
+	if err != nil {
+		return nil, err
+	}
+	info, err := model.Generator(s.o.Backend, req.Model)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(caller.Allow(info.ID), req.CheckEffort(names, info), s.checkSearch(req)); err != nil {
+		return nil, err
+	}
+	if err := s.o.Accounts.Afford(ctx, caller); err != nil {
+		return nil, err
+	}
+	t := &turn{Service: s, caller: caller, req: req, schema: compiled, store: req.stored() && !caller.ZeroDataRetention}
+	if t.point, err = s.o.Conversations.Continue(ctx, caller, req.PreviousResponseID, req.Conversation); err != nil {
+		return nil, err
+	}
+	if t.input, err = t.resolve(ctx, req.Input); err != nil {
+		return nil, err
+	}
+	if err := checkCalls(t.point.Entries, t.input); err != nil {
+		return nil, err
+	}
+	if err := t.readDocuments(ctx); err != nil {
+		return nil, err
+	}
+	if t.begins = t.point.Conversation == ""; t.begins {
+		t.point.Conversation = s.o.NewID("conv")
+	}
+	t.response = &Response{
+		ID: s.o.NewID("resp"), Conversation: t.point.Conversation, CreatedAt: s.o.Now().Unix(),
+		Status: InProgress, Echo: req.echo(t.store),
+	}
+	return t, model.CheckWindow(ctx, s.o.Backend, info, t.request())
+}
+
+// resolve gives the items of the input their IDs and replaces references by
+// what they refer to. A web search that the caller sends back is found by its
+// ID, since what was found is not part of what the caller has; one that is not
+// there is left out.
+func (t *turn) resolve(ctx context.Context, input []conversations.Item) ([]conversations.Item, error) {
+	items := make([]conversations.Item, 0, len(input))
+	for _, item := range input {
+		switch ref := item.(type) {
+		case conversations.Reference:
+			found, err := t.o.Conversations.Item(ctx, t.caller, ref.ID)
+			if err != nil {
+				return nil, err
+			}
+			item = found
+		case *conversations.WebSearch:
+			found, err := t.o.Conversations.Item(ctx, t.caller, ref.ID)
+			if fault.Is(err, fault.NotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			item = found
+		}
+		items = append(items, conversations.WithID(item, t.o.NewID))
+	}
+	return items, nil
+}
+
+// readDocuments reads the files of the input, which must all be there, and those
+// of the history, where a file that has been deleted since is said to be.
+func (t *turn) readDocuments(ctx context.Context) error {
+	t.documents = map[string]model.Document{}
+	for _, e := range t.point.Entries {
+		if err := t.readFiles(ctx, e.Item, true); err != nil {
+			return err
+		}
+	}
+	for _, item := range t.input {
+		if err := t.readFiles(ctx, item, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *turn) readFiles(ctx context.Context, item conversations.Item, mayBeGone bool) error {
+	m, ok := item.(*conversations.Message)
+	if !ok {
+		return nil
+	}
+	for _, p := range m.Content {
+		if p.Type != conversations.InputFile {
+			continue
+		}
+		d, err := t.document(ctx, p.FileID)
+		if mayBeGone && fault.Is(err, fault.NotFound) {
+			d, err = model.Document{Name: p.FileID, Text: "[This file has been deleted.]"}, nil
+		}
+		if err != nil {
+			return err
+		}
+		t.documents[p.FileID] = d
+	}
+	return nil
+}
+
+func (t *turn) document(ctx context.Context, id string) (model.Document, error) {
+	if d, ok := t.documents[id]; ok {
+		return d, nil
+	}
+	if t.o.Documents == nil {
+		return model.Document{}, errNoDocuments(id)
+	}
+	return t.o.Documents.Document(ctx, t.caller, id)
+}
+
+// request is what the model is sent next: the history, the input, and what the
+// turn has so far.
+func (t *turn) request() *model.Request {
+	entries := t.point.Entries[:len(t.point.Entries):len(t.point.Entries)]
+	for _, items := range [][]conversations.Item{t.input, t.response.Output} {
+		for _, item := range items {
+			entries = append(entries, conversations.Entry{Turn: t.response.ID, Item: item})
+		}
+	}
+	return t.req.Settings.Request(buildMessages(t.req.Instructions, entries,
+		func(id string) model.Document { return t.documents[id] }))
+}
+
+// run makes the turn.
+func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
+	t.emitter = emitter{yield: yield, response: t.response}
+	err := t.generate(ctx)
+	t.usage = t.usage.Add(t.round)
+	if err != nil && t.emitter.sequence == 0 {
+		t.refuse(ctx, err)
+		yield(Event{}, err)
+		return
+	}
+	if t.emitter.stopped && err == nil && t.response.Status == InProgress {
+		err = context.Canceled
+	}
+	t.end(ctx, err)
+}
+
+// generate runs the model, and the searches it asks for, until it has answered.
+func (t *turn) generate(ctx context.Context) error {
+	req := t.request()
+	for round := 1; ; round++ {
+		if round > t.o.MaxSearchRounds {
+			req.Tools = withoutSearch(req.Tools)
+		}
+		finish, err := t.answer(ctx, req)
+		if err != nil || finish == "" {
+			return err
+		}
+		t.usage, t.round = t.usage.Add(t.round), model.Usage{}
+		if finish == model.Length {
+			t.emitter.closeItem(conversations.Incomplete, conversations.FinalAnswer)
+			t.response.Incomplete = MaxOutputTokens
+			t.response.Status = Completed
+			return nil
+		}
+		if len(t.searches) == 0 {
+			t.emitter.closeItem(conversations.Completed, conversations.FinalAnswer)
+			t.response.Status = Completed
+			return nil
+		}
+		t.emitter.closeItem(conversations.Completed, conversations.Commentary)
+		t.search(ctx)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if t.calls() {
+			t.response.Status = Completed
+			return nil
+		}
+		if req = t.next(); req == nil {
+			t.response.Incomplete = MaxOutputTokens
+			t.response.Status = Completed
+			return nil
+		}
+	}
+}
+
+// next is the request for another round, nil where the turn's allowance of
+// tokens is used up. A tool that the caller demanded has been called.
+func (t *turn) next() *model.Request {
+	req := t.request()
+	if req.ToolChoice.Mode != model.ToolNone {
+		req.ToolChoice = model.ToolChoice{}
+	}
+	if req.MaxTokens > 0 {
+		if req.MaxTokens -= t.usage.OutputTokens; req.MaxTokens < 1 {
+			return nil
+		}
+	}
+	return req
+}
+
+// calls reports whether the model has called functions of the caller's.
+func (t *turn) calls() bool {
+	for _, item := range t.response.Output {
+		if _, ok := item.(*conversations.FunctionCall); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// answer runs the model once and emits what it says. It returns why the answer
+// ended, or nothing where the consumer stopped.
+func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReason, error) {
+	t.searches = nil
+	for event, err := range generation.Stream(ctx, t.o.Backend, req, t.schema) {
+		if err != nil {
+			return "", err
+		}
+		if t.emitter.sequence == 0 {
+			t.emitter.lifecycle(EventCreated)
+			t.emitter.lifecycle(EventInProgress)
+		}
+		switch e := event.(type) {
+		case model.TextDelta:
+			t.endPlanning()
+			t.emitter.textDelta(e.Text, t.o.NewID)
+		case model.ToolCallStart:
+			t.endPlanning()
+			if e.Name == searchName && t.req.searches() {
+				t.planning = &planned{}
+				break
+			}
+			t.emitter.callStart(t.o.NewID("fc"), t.o.NewID("call"), e.Name)
+		case model.ToolCallDelta:
+			if t.planning != nil {
+				t.planning.arguments.WriteString(e.Arguments)
+				break
+			}
+			t.emitter.argumentsDelta(e.Arguments)
+		case model.Usage:
+			t.round = e
+		case model.Finish:
+			t.endPlanning()
+			return e.Reason, nil
+		}
+		if t.emitter.stopped {
+			return "", nil
+		}
+	}
+	return "", fault.Upstreamf(errBroken, "The model's answer broke off.")
+}
+
+// refuse charges what the model has reported for a request that it did not take
+// in the end.
+func (t *turn) refuse(ctx context.Context, err error) {
+	if t.usage == (model.Usage{}) {
+		return
+	}
+	if _, chargeErr := t.o.Accounts.Charge(context.WithoutCancel(ctx), t.caller, t.use(), nil); chargeErr != nil {
+		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: a refused request was not charged", slog.Any("err", errors.Join(chargeErr, err)))
+	}
+}
+
+// end stores the turn and emits its last events. A turn that ran to its end and
+// cannot be stored has failed.
+func (t *turn) end(ctx context.Context, err error) {
+	if err != nil {
+		t.dies(err)
+	}
+	r := t.response
+	r.CompletedAt = t.o.Now().Unix()
+	r.Usage = &t.usage
+	if saveErr := t.save(context.WithoutCancel(ctx)); saveErr != nil {
+		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: a turn was not stored", slog.String("response", r.ID), slog.Any("err", saveErr))
+		if err == nil {
+			err = saveErr
+			t.dies(err)
+		}
+	}
+	if err != nil {
+		t.emitter.fail(fault.From(err))
+		return
+	}
+	t.emitter.lifecycle(EventCompleted)
+}
+
+// dies makes the response that of a turn that failed or was cancelled.
+func (t *turn) dies(err error) {
+	t.emitter.seal(conversations.Incomplete, "")
+	e := fault.From(err)
+	t.response.Status = Failed
+	if e.Kind == fault.Canceled {
+		t.response.Status = Cancelled
+	}
+	t.response.Incomplete = ""
+	t.response.Error = &Error{Code: e.Code, Message: e.Message}
+}
+
+// save charges the turn and, unless it is not to be kept, stores it in the same
+// transaction.
+func (t *turn) save(ctx context.Context) error {
+	if !t.store {
+		_, err := t.o.Accounts.Charge(ctx, t.caller, t.use(), nil)
+		return err
+	}
+	r := t.response
+	body, err := r.encodeBody()
+	if err != nil {
+		return err
+	}
+	draft := &conversations.Draft{
+		Turn: conversations.Turn{
+			ID: r.ID, Conversation: r.Conversation, History: t.point.Lineage, Dead: r.Status != Completed, Body: body,
+		},
+		Input: t.input, Output: r.Output, CreatedAt: r.CreatedAt, Begins: t.begins,
+	}
+	_, err = t.o.Accounts.Charge(ctx, t.caller, t.use(), func(tx storage.Tx) error {
+		return t.o.Conversations.Write(tx, draft)
+	})
+	return err
+}
+
+func (t *turn) use() accounts.Use {
+	return accounts.Use{
+		Endpoint:        "responses",
+		Model:           t.req.Model,
+		Object:          t.response.ID,
+		Kind:            accounts.Generation,
+		InputTokens:     t.usage.InputTokens,
+		CachedTokens:    t.usage.CachedTokens,
+		OutputTokens:    t.usage.OutputTokens,
+		ReasoningTokens: t.usage.ReasoningTokens,
+	}
+}

@@ -1,0 +1,52 @@
+// Package websearch asks search services for what models want to know. A
+// [Client] answers one query; [SearXNG] is the client for SearXNG and services
+// that speak like it.
+package websearch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Client searches the web. Its method may be called concurrently.
+type Client interface {
+	// Search returns what was found for a query, best first, possibly nothing.
+	// It returns soon after ctx ends.
+	Search(ctx context.Context, query string) ([]Result, error)
+}
+
+// Result is one page that was found.
+type Result struct {
+	Title   string
+	URL     string
+	Snippet string // what the page says about the query
+}
+
+// MaxResults is how many results of a query [Format] shows a model.
+const MaxResults = 8
+
+// maxField is how many bytes of each field of a result a model is shown.
+const maxField = 1000
+
+// Format writes what was found for a query as a model reads it.
+func Format(query string, results []Result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Results for %q:\n", query)
+	if len(results) == 0 {
+		b.WriteString("Nothing was found.\n")
+	}
+	for i, r := range results[:min(len(results), MaxResults)] {
+		fmt.Fprintf(&b, "%d. %s\n%s\n%s\n", i+1, line(r.Title), line(r.URL), line(r.Snippet))
+	}
+	return b.String()
+}
+
+// line puts a text in one line of bounded length.
+func line(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > maxField {
+		s = strings.ToValidUTF8(s[:maxField], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,116 @@
+// Package badgerstore keeps everything in a directory, with the badger key-value
+// store: a [storage.Store] that needs no server.
+//
+// [Open] takes the directory for this process alone. What an Update has
+// acknowledged is in synced files; transactions that commit at the same time
+// share a sync. Small values lie in badger's tree, large ones such as the chunks
+// of files in its value log, whose unused space is reclaimed in the background.
+package badgerstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+)
+
+// ErrInUse: another process has the directory open, or this one has it open
+// already.
+var ErrInUse = errors.New("in use by another process")
+
+// Options say where a store keeps its data. There is no mode without a
+// directory, since badger's does not take a value of [storage.MaxValue]: package
+// memstore is for that.
+type Options struct {
+	// Dir is the directory of the store. It must be given, and is created, for
+	// its owner alone, where it does not exist.
+	Dir string
+
+	// Logger gets badger's messages: warnings and errors as such, all else at
+	// debug level. Nil discards them.
+	Logger *slog.Logger
+}
+
+// Stats counts what a store has done since it was opened.
+type Stats struct {
+	Commits   uint64 // transactions that wrote something
+	Syncs     uint64 // waits for the disk that they shared
+	Conflicts uint64 // attempts that lost to another transaction and were repeated
+}
+
+// Store is a [storage.Store] over a badger database.
+type Store struct {
+	store *occ.Store
+	db    *database
+}
+
+var _ storage.Store = (*Store)(nil)
+
+// Open opens the store in opts.Dir or creates it. The error is an [ErrInUse]
+// where another process has it open. The store owns goroutines and must be
+// closed.
+func Open(opts Options) (*Store, error) {
+	if opts.Dir == "" {
+		return nil, errors.New("badgerstore: no directory given")
+	}
+	log := opts.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return open(badgerOptions(opts.Dir, log), log)
+}
+
+func open(opts badger.Options, log *slog.Logger) (*Store, error) {
+	db, err := badger.OpenManaged(opts)
+	if err != nil && inUse(opts.Dir) {
+		return nil, fmt.Errorf("badgerstore: %s is %w%s", opts.Dir, ErrInUse, holder(opts.Dir))
+	}
+	if err != nil {
+		return nil, translated("open "+opts.Dir, err)
+	}
+	version := db.MaxVersion()
+	d := newDatabase(db, log, version)
+	return &Store{store: occ.New(d, version), db: d}, nil
+}
+
+// holder returns who holds the directory, in parentheses, or nothing where that
+// is unknown.
+func holder(dir string) string {
+	text, err := os.ReadFile(filepath.Join(dir, "LOCK"))
+	pid := strings.TrimSpace(string(text))
+	if err != nil || pid == "" {
+		return ""
+	}
+	return " (pid " + pid + ")"
+}
+
+// View implements [storage.Store].
+func (s *Store) View(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
+	return s.store.View(ctx, ns, fn)
+}
+
+// Update implements [storage.Store].
+func (s *Store) Update(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
+	return s.store.Update(ctx, ns, fn)
+}
+
+// Close implements [storage.Store].
+func (s *Store) Close() error { return s.store.Close() }
+
+// Stats returns the counters as they are now.
+func (s *Store) Stats() Stats {
+	n := s.store.Stats()
+	return Stats{Commits: n.Commits, Syncs: n.Applies, Conflicts: n.Conflicts}
+}
+
+// translated returns err as an error of this package: badger's own errors mean
+// nothing to callers, who must not come to depend on them.
+func translated(what string, err error) error { return fmt.Errorf("badgerstore: %s: %v", what, err) }

@@ -1,0 +1,28 @@
+package badgerstore
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// inUse says whether a process has the directory locked, as badger does. Badger
+// itself says so only in the text of its error.
+func inUse(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close() // which also gives up the lock
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	return errors.Is(err, syscall.EWOULDBLOCK)
+}
+
+// freeBytes returns how much may still be written to the directory's disk.
+func freeBytes(dir string) (uint64, error) {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return 0, err
+	}
+	return fs.Bavail * uint64(fs.Bsize), nil
+}
