@@ -81,9 +81,9 @@ type Service struct {
 	backend       model.Backend
 	accounts      *accounts.Service
 	decisions     *decisions.Service
+	chat          *chat.Service
 	conversations *conversations.Service
 	responses     *responses.Service
-	chat          *chat.Service
 	closers       []func() error // run last to first
 }
 
@@ -107,12 +107,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.accounts.Close)
-	s.decisions = decisions.New(decisions.Options{Backend: s.backend, Accounts: s.accounts})
-	s.conversations = conversations.New(conversations.Options{Store: o.Store, Now: o.Now, NewID: o.NewID})
-	s.responses = responses.New(responses.Options{
-		Backend: o.Backend, Accounts: s.accounts, Conversations: s.conversations, Search: o.Search,
-		Now: o.Now, NewID: o.NewID, Log: o.Logger,
-	})
+	s.decisions = decisions.New(decisions.Options{Backend: o.Backend, Accounts: s.accounts})
 	s.chat, err = chat.New(chat.Options{
 		Accounts: s.accounts, Backend: o.Backend, Store: o.Store, Documents: files.Inline{}, Now: o.Now, NewID: o.NewID, Log: o.Logger,
 	})
@@ -120,6 +115,11 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		s.Close()
 		return nil, err
 	}
+	s.conversations = conversations.New(conversations.Options{Store: o.Store, Now: o.Now, NewID: o.NewID})
+	s.responses = responses.New(responses.Options{
+		Backend: o.Backend, Accounts: s.accounts, Conversations: s.conversations, Search: o.Search,
+		Now: o.Now, NewID: o.NewID, Log: o.Logger,
+	})
 	return s, nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
-	"github.com/seed-506d8e5d/svc/internal/page"
 )
 
 // The spec's section Endpoints, Chat Completions. What reads back stored
@@ -70,20 +69,16 @@ func errorEvent(err error) []byte {
 }
 
 func (a *API) listChats(c *call) error {
-	p, err := c.page("asc")
+	q := c.r.URL.Query()
+	p, err := pageParams(q, false)
 	if err != nil {
 		return err
 	}
-	q := c.r.URL.Query()
 	found, err := a.service.ChatCompletions(c.ctx(), c.caller, chat.Filter{Model: q.Get("model"), Metadata: metadataFilter(q)}, p)
 	if err != nil {
 		return err
 	}
-	objects := page.Page[completionObject]{Items: []completionObject{}, HasMore: found.HasMore}
-	for i := range found.Items {
-		objects.Items = append(objects.Items, newCompletionObject(&found.Items[i]))
-	}
-	return c.json(newList(objects, func(o completionObject) string { return o.ID }))
+	return c.json(newList(found, func(o chat.Completion) (completionObject, string) { return newCompletionObject(&o), o.ID }))
 }
 
 // metadataFilter reads the query parameters metadata[key]=value.
@@ -111,7 +106,7 @@ func (a *API) getChat(c *call) error {
 }
 
 func (a *API) listChatMessages(c *call) error {
-	p, err := c.page("asc")
+	p, err := pageParams(c.r.URL.Query(), false)
 	if err != nil {
 		return err
 	}
@@ -119,11 +114,7 @@ func (a *API) listChatMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	objects := page.Page[storedMessageObject]{Items: []storedMessageObject{}, HasMore: found.HasMore}
-	for _, m := range found.Items {
-		objects.Items = append(objects.Items, newStoredMessageObject(m))
-	}
-	return c.json(newList(objects, func(o storedMessageObject) string { return o.ID }))
+	return c.json(newList(found, func(m chat.StoredMessage) (storedMessageObject, string) { return newStoredMessageObject(m), m.ID }))
 }
 
 func (a *API) updateChat(c *call) error {

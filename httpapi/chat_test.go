@@ -382,7 +382,7 @@ func TestStoredChats(t *testing.T) {
 	s.want("GET", chatPath+"?after=chatcmpl_01", "", 200, list(false, id2, second))
 	s.want("GET", chatPath+"?metadata[n]=1", "", 200, list(false, id1, first))
 	s.want("GET", chatPath+"?model=other", "", 200, list(false, "null"))
-	s.want("GET", chatPath+"?limit=0", "", 400, errorJSON("limit", "validation_error", "limit must be a positive integer."))
+	s.want("GET", chatPath+"?limit=0", "", 400, errorJSON("limit", "validation_error", "limit must be between 1 and 100."))
 	s.want("GET", chatPath+"/chatcmpl_01", "", 200, first)
 
 	messages := []string{

@@ -1,10 +1,7 @@
 package httpapi
 
 import (
-	"strconv"
-
 	"github.com/seed-506d8e5d/svc/conversations"
-	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/page"
 	"github.com/seed-506d8e5d/svc/model"
@@ -85,11 +82,11 @@ func (a *API) addItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(page.Page[conversations.Item]{Items: added}, conversations.Item.ItemID))
+	return c.json(newList(page.Page[conversations.Item]{Items: added}, itemObject))
 }
 
 func (a *API) listItems(c *call) error {
-	p, err := c.page("desc")
+	p, err := pageParams(c.r.URL.Query(), true)
 	if err != nil {
 		return err
 	}
@@ -97,7 +94,7 @@ func (a *API) listItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(items, conversations.Item.ItemID))
+	return c.json(newList(items, itemObject))
 }
 
 func (a *API) getItem(c *call) error {
@@ -161,43 +158,5 @@ func requiredText(n *jsonin.Node) string {
 	return n.Text()
 }
 
-// list is the envelope of a page of objects. The IDs are null for an empty page.
-type list[T any] struct {
-	Object  string  `json:"object"`
-	Data    []T     `json:"data"`
-	FirstID *string `json:"first_id"`
-	LastID  *string `json:"last_id"`
-	HasMore bool    `json:"has_more"`
-}
-
-func newList[T any](p page.Page[T], id func(T) string) list[T] {
-	l := list[T]{Object: "list", Data: p.Items, HasMore: p.HasMore}
-	if n := len(p.Items); n > 0 {
-		first, last := id(p.Items[0]), id(p.Items[n-1])
-		l.FirstID, l.LastID = &first, &last
-	}
-	return l
-}
-
-// page reads the query parameters limit, order and after. Bounds are checked
-// by whoever lists.
-func (c *call) page(defaultOrder string) (page.Params, error) {
-	query := c.r.URL.Query()
-	p := page.Params{After: query.Get("after")}
-	if text := query.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n == 0 {
-			return p, fault.Invalidf("limit", "limit must be a positive integer.")
-		}
-		p.Limit = n
-	}
-	order := query.Get("order")
-	if order == "" {
-		order = defaultOrder
-	}
-	if order != "asc" && order != "desc" {
-		return p, fault.Invalidf("order", "order must be asc or desc.")
-	}
-	p.Desc = order == "desc"
-	return p, nil
-}
+// itemObject is an item as lists have it.
+func itemObject(item conversations.Item) (conversations.Item, string) { return item, item.ItemID() }

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"net/http"
 
-	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/responses"
@@ -114,7 +113,7 @@ func (a *API) cancelResponse(c *call) error {
 }
 
 func (a *API) listInputItems(c *call) error {
-	p, err := c.page("desc")
+	p, err := pageParams(c.r.URL.Query(), true)
 	if err != nil {
 		return err
 	}
@@ -122,7 +121,7 @@ func (a *API) listInputItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(items, conversations.Item.ItemID))
+	return c.json(newList(items, itemObject))
 }
 
 func (a *API) countInputTokens(c *call) error {

@@ -33,7 +33,7 @@ type ScoreRequest struct {
 // Option is one possible answer.
 type Option struct {
 	Label string   // what the model answers with: short, a single token in most vocabularies
-	Texts []string // what the label stands for: an option's name and description, or those of each member of a group
+	Texts []string // what the label stands for: the option's name and description in one text, or one such text for each member of a group
 }
 
 // Scores is the answer to a [ScoreRequest].

@@ -27,6 +27,9 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 )
 
+// MaxMembers is how many members an object may have whose members are read.
+const MaxMembers = 10_000
+
 // PathStyle is how the path to a value is written in errors.
 type PathStyle uint8
 
@@ -182,6 +185,10 @@ func (n *Node) members() []*Node {
 	}
 	n.read = true
 	n.value.ForEach(func(key, value gjson.Result) bool {
+		if len(n.fields) == MaxMembers {
+			n.Fail("must have at most %d members", MaxMembers)
+			return false
+		}
 		n.fields = append(n.fields, &Node{doc: n.doc, parent: n, name: strings.ToValidUTF8(key.Str, "\uFFFD"), index: -1, value: value})
 		return true
 	})

@@ -2,6 +2,7 @@ package jsonin
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -110,6 +111,18 @@ func TestNodeErrors(t *testing.T) {
 			is.Equal(root.Err(), fault.Invalidf(c.path, "%s", c.reason))
 		})
 	}
+}
+
+func TestObjectWithTooManyMembers(t *testing.T) {
+	is := is.New(t)
+	var b strings.Builder
+	for i := range MaxMembers + 1 {
+		fmt.Fprintf(&b, `"k%d":0,`, i)
+	}
+	root, err := Parse([]byte("{"+b.String()+`"last":0}`), Dots)
+	is.NoErr(err)
+	root.Field("last")
+	is.Equal(root.Err(), fault.Invalidf("", "The request body must have at most 10000 members."))
 }
 
 func TestMetadataCoercesNumbersAndBooleans(t *testing.T) {

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// config is what the flags and the environment say.
+type config struct {
+	addr   string
+	data   string
+	apiKey string
+	search string
+	grace  time.Duration
+}
+
+// inMemory is the value of -data that keeps everything in memory.
+const inMemory = ":memory:"
+
+// config reads the flags over the environment over the defaults.
+func (e environment) config() (config, error) {
+	var c config
+	flags := flag.NewFlagSet("svcd", flag.ContinueOnError)
+	flags.SetOutput(e.stderr)
+	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "listen `address`; port 0 picks a free one")
+	flags.StringVar(&c.data, "data", "./svc-data", "`directory` of the data; "+inMemory+" keeps everything in memory")
+	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
+	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
+	flags.DurationVar(&c.grace, "grace", 10*time.Second, "how long running requests may go on after SIGTERM")
+
+	var err error
+	flags.VisitAll(func(f *flag.Flag) {
+		name := variable(f.Name)
+		f.Usage += " (" + name + ")"
+		if value := e.getenv(name); value != "" && err == nil {
+			if setErr := f.Value.Set(value); setErr != nil {
+				err = fmt.Errorf("the environment variable %s: %w", name, setErr)
+			}
+		}
+	})
+	if err != nil {
+		return c, err
+	}
+	if err := flags.Parse(e.args); err != nil {
+		return c, err
+	}
+	if flags.NArg() > 0 {
+		return c, fmt.Errorf("there is no command %q; svcd -help lists the flags", flags.Arg(0))
+	}
+	return c, nil
+}
+
+// variable names the environment variable of a flag.
+func variable(flag string) string {
+	switch flag {
+	case "search":
+		return "SVC_SEARCH_URL"
+	}
+	return "SVC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}

@@ -1,0 +1,47 @@
+// Command svcd serves the inference service over HTTP.
+//
+//	svcd                     serve http://127.0.0.1:8080 with data in ./svc-data
+//	svcd -help               list the flags
+//
+// Every flag has an environment variable; the flag wins. This package is wiring:
+// config.go reads the flags, serve.go puts the parts together and runs them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	env := environment{args: os.Args[1:], getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr}
+	if err := env.run(ctx); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "svcd:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+// environment is what a process is started with.
+type environment struct {
+	args           []string
+	getenv         func(string) string
+	stdout, stderr io.Writer
+}
+
+// run serves until ctx ends.
+func (e environment) run(ctx context.Context) error {
+	c, err := e.config()
+	if err != nil {
+		return err
+	}
+	return e.serve(ctx, c)
+}

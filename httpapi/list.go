@@ -1,0 +1,57 @@
+package httpapi
+
+import (
+	"net/url"
+	"strconv"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/page"
+)
+
+// pageParams reads the query parameters limit, order and after. desc is the
+// order where none is asked for. The bounds of limit are the list's own.
+func pageParams(q url.Values, desc bool) (page.Params, error) {
+	p := page.Params{After: q.Get("after"), Desc: desc}
+	if text := q.Get("limit"); text != "" {
+		limit, err := strconv.Atoi(text)
+		if err != nil {
+			return p, fault.Invalidf("limit", "limit must be an integer.")
+		}
+		if p.Limit = limit; limit == 0 {
+			p.Limit = -1 // as invalid, where 0 would be the default
+		}
+	}
+	switch q.Get("order") {
+	case "":
+	case "asc":
+		p.Desc = false
+	case "desc":
+		p.Desc = true
+	default:
+		return p, fault.Invalidf("order", "order must be asc or desc.")
+	}
+	return p, nil
+}
+
+// listObject is the envelope of a page. The IDs are null where it is empty.
+type listObject[T any] struct {
+	Object  string  `json:"object"`
+	Data    []T     `json:"data"`
+	FirstID *string `json:"first_id"`
+	LastID  *string `json:"last_id"`
+	HasMore bool    `json:"has_more"`
+}
+
+// newList returns a page on the wire: each object as encoded by object, which
+// also returns its ID.
+func newList[T, O any](p page.Page[T], object func(T) (O, string)) listObject[O] {
+	l := listObject[O]{Object: "list", Data: make([]O, len(p.Items)), HasMore: p.HasMore}
+	for i, item := range p.Items {
+		o, id := object(item)
+		l.Data[i] = o
+		if l.LastID = &id; i == 0 {
+			l.FirstID = &id
+		}
+	}
+	return l
+}
