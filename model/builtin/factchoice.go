@@ -88,6 +88,14 @@ func mentioned(text string, names []string) (int, bool) {
 // boolean returns whether the text supports what a field is called, and whether
 // the text says anything about it.
 func (f *facts) boolean(fd field) (value, found bool) {
+	truth := remember(f.truths, fd.name, func() finding[bool] {
+		value, found := f.findTruth(fd)
+		return finding[bool]{value, found}
+	})
+	return truth.value, truth.ok
+}
+
+func (f *facts) findTruth(fd field) (value, found bool) {
 	var words []string
 	for _, word := range fd.words() {
 		if !stopWords[word] {
@@ -120,14 +128,21 @@ func (f *facts) list(fd field, allowed []any) []any {
 	if pattern := classPatterns[class]; pattern != nil && (class == "email" || class == "url" || class == "date") {
 		return asValues(f.findAll(pattern[0]))
 	}
-	for _, text := range f.texts {
-		if items := listIn(text, fd.words()); len(items) > 0 {
-			return typedValues(items)
-		}
+	if items := remember(f.lists, fd.name, func() []string { return f.findList(fd.words()) }); len(items) > 0 {
+		return typedValues(items)
 	}
 	if class == "text" && f.free != "" {
 		v, _ := f.textValue(fd.words())
 		return []any{v}
+	}
+	return nil
+}
+
+func (f *facts) findList(words []string) []string {
+	for _, text := range f.texts {
+		if items := listIn(text, words); len(items) > 0 {
+			return items
+		}
 	}
 	return nil
 }

@@ -45,18 +45,27 @@ type facts struct {
 	all     []number // the numbers in texts
 	scanned bool     // all has been read
 	used    map[int]bool
-	values  map[field]answerValue
 	mood    *analysis
+
+	// What was found for fields before: a schema is filled in several attempts.
+	values   map[field]finding[string]
+	truths   map[string]finding[bool]
+	lists    map[string][]string
+	mentions map[string]mention
 }
 
-// answerValue remembers what value found.
-type answerValue struct {
-	text string
-	ok   bool
+// finding is a value, if one was found.
+type finding[T any] struct {
+	value T
+	ok    bool
 }
 
 func newFacts(c *conversation, lexicon *lexicon) *facts {
-	f := &facts{c: c, lexicon: lexicon, message: c.message, free: strings.TrimSpace(c.message)}
+	f := &facts{
+		c: c, lexicon: lexicon, message: c.message, free: strings.TrimSpace(c.message),
+		values: map[field]finding[string]{}, truths: map[string]finding[bool]{},
+		lists: map[string][]string{}, mentions: map[string]mention{},
+	}
 	left := mostFactText
 	for _, text := range newestFirst(c) {
 		text = text[:min(len(text), left)]
@@ -67,6 +76,17 @@ func newFacts(c *conversation, lexicon *lexicon) *facts {
 	}
 	f.reset()
 	return f
+}
+
+// remember returns what is in a map for a key, and puts there what it is for
+// the first time.
+func remember[K comparable, V any](known map[K]V, key K, find func() V) V {
+	v, ok := known[key]
+	if !ok {
+		v = find()
+		known[key] = v
+	}
+	return v
 }
 
 // reset forgets which values were used.
@@ -91,15 +111,11 @@ func (f *facts) freeText(fd field) string {
 
 // value returns what the text says that a field is.
 func (f *facts) value(fd field) (string, bool) {
-	if v, ok := f.values[fd]; ok {
-		return v.text, v.ok
-	}
-	text, ok := f.findValue(fd)
-	if f.values == nil {
-		f.values = map[field]answerValue{}
-	}
-	f.values[fd] = answerValue{text, ok}
-	return text, ok
+	found := remember(f.values, fd, func() finding[string] {
+		text, ok := f.findValue(fd)
+		return finding[string]{text, ok}
+	})
+	return found.value, found.ok
 }
 
 func (f *facts) findValue(fd field) (string, bool) {

@@ -10,7 +10,7 @@ import (
 )
 
 // longestText is the most characters made to reach a minLength.
-const longestText = 1 << 16
+const longestText = 1 << 14
 
 // textShape is what schemas say about a string. Lengths are in characters.
 type textShape struct {

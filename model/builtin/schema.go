@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -16,11 +17,11 @@ import (
 const codeSchema = "unsatisfiable_schema"
 
 // fillFormat returns JSON text that satisfies the schema of a format.
-func (b *Backend) fillFormat(format model.Format, c *conversation) (string, error) {
+func (b *Backend) fillFormat(ctx context.Context, format model.Format, c *conversation) (string, error) {
 	f := newFacts(c, b.lexicon)
 	f.free = c.answer()
 	f.whole = true
-	return fillSchema(format.Schema, f)
+	return fillSchema(ctx, format.Schema, f)
 }
 
 // objectText returns a JSON object with the answer in it.
@@ -37,8 +38,8 @@ var attempts = []struct {
 }{{true, 6}, {false, 3}, {false, 8}, {false, 24}, {false, 64}}
 
 // fillSchema returns JSON text that satisfies a schema, filled with the facts
-// where they fit, or a Rejected error.
-func fillSchema(schema json.RawMessage, facts *facts) (string, error) {
+// where they fit, or a Rejected error, or the context's.
+func fillSchema(ctx context.Context, schema json.RawMessage, facts *facts) (string, error) {
 	if len(schema) == 0 {
 		return "{}", nil
 	}
@@ -49,10 +50,13 @@ func fillSchema(schema json.RawMessage, facts *facts) (string, error) {
 		}
 		for _, attempt := range attempts {
 			facts.reset()
-			f := filler{facts: facts, eager: attempt.eager, depth: attempt.depth, steps: mostSteps}
+			f := filler{ctx: ctx, facts: facts, eager: attempt.eager, depth: attempt.depth, steps: mostSteps}
 			got, ok := f.fill([]*jsonschema.Schema{compiled}, want{})
 			if ok && compiled.Validate(got.value) == nil {
 				return marshal(got.value), nil
+			}
+			if err := ctx.Err(); err != nil {
+				return "", err
 			}
 		}
 	}
