@@ -6,6 +6,10 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 )
 
+// describedShare is how much of a question's own words count where its answers
+// are described: the descriptions say more precisely what is asked.
+const describedShare = 0.25
+
 // addStatement adds the evidence of a yes or no question: how well the state
 // supports what is asked.
 func (j judge) addStatement(req *model.ScoreRequest, texts []string, evidence []float64) {
@@ -17,6 +21,9 @@ func (j judge) addStatement(req *model.ScoreRequest, texts []string, evidence []
 		return
 	}
 	support := j.support(questionText(req.Question, texts))
+	if strings.Contains(texts[0]+texts[1], " ") {
+		support *= describedShare
+	}
 	evidence[0] += float64(first) * support / 2
 	evidence[1] += float64(second) * support / 2
 }
