@@ -44,6 +44,7 @@ type facts struct {
 	whole   bool     // the whole conversation counts, not only the message
 	all     []number // the numbers in texts
 	scanned bool     // all has been read
+	spans   [][]span // the words of each of texts, once read
 	used    map[int]bool
 	mood    *analysis
 
@@ -123,11 +124,8 @@ func (f *facts) findValue(fd field) (string, bool) {
 	if len(words) == 0 {
 		return "", false
 	}
-	forms := labels(words)
-	for _, text := range f.texts {
-		if v, ok := labelled(text, forms); ok {
-			return v, true
-		}
+	if v, ok := f.labelled(words); ok {
+		return v, true
 	}
 	class := f.class(words)
 	if class == "text" {
@@ -168,35 +166,6 @@ var (
 	quotedText = regexp.MustCompile(`["“]([^"”\n]{1,500})["”]|(?:^|\s)'([^'\n]{1,500})'(?:\W|$)`)
 	aboutText  = regexp.MustCompile(`(?i)\b(?:about|regarding|concerning|search(?: the web)? for|look up)\s+([^.?!\n]{1,300})`)
 )
-
-// labels returns the patterns of a text that gives a value to a name: "name:
-// value", "name = value", "the name is value", or a member of a JSON object.
-func labels(words []string) []*regexp.Regexp {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = regexp.QuoteMeta(word)
-	}
-	label := `(?i)(?:^|[^\pL\pN])` + strings.Join(quoted, `[\s_-]*`) + `["*]*\s*`
-	return []*regexp.Regexp{
-		regexp.MustCompile(label + `[:=]\s*["“]([^"”\n]{1,500})["”]`),
-		regexp.MustCompile(label + `[:=]\s*([^\s"“{\[,;][^\n,;"}\]]{0,200})`),
-		regexp.MustCompile(label + `(?:is|was|will be|are)\s+["“]?([^\n,;:"”.?!]{1,60}(?:\.\d[^\n,;:"”.?! ]*)?)`),
-	}
-}
-
-// labelled returns the value that one of the patterns finds in a text.
-func labelled(text string, labels []*regexp.Regexp) (string, bool) {
-	const mostWords = 8
-	for _, label := range labels {
-		if m := label.FindStringSubmatch(text); m != nil {
-			value := strings.TrimSpace(strings.TrimRight(strings.TrimSpace(m[1]), ".!?"))
-			if value != "" && len(strings.Fields(value)) <= mostWords {
-				return value, true
-			}
-		}
-	}
-	return "", false
-}
 
 // newestFirst returns the last user message and then the sources from the last
 // to the first.

@@ -1,14 +1,19 @@
 package builtin
 
 import (
+	"math"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/model"
 )
 
-// describedShare is how much of a question's own words count where its answers
-// are described: the descriptions say more precisely what is asked.
-const describedShare = 0.25
+// Where the descriptions of yes and no tell them apart by more than telling, the
+// words of the question count only by describedShare: descriptions say more
+// precisely what is asked.
+const (
+	telling        = 0.5
+	describedShare = 0.25
+)
 
 // addStatement adds the evidence of a yes or no question: how well the state
 // supports what is asked.
@@ -21,7 +26,7 @@ func (j judge) addStatement(req *model.ScoreRequest, texts []string, evidence []
 		return
 	}
 	support := j.support(questionText(req.Question, texts))
-	if strings.Contains(texts[0]+texts[1], " ") {
+	if math.Abs(evidence[0]-evidence[1]) > telling {
 		support *= describedShare
 	}
 	evidence[0] += float64(first) * support / 2
