@@ -158,9 +158,15 @@ type Format struct {
 	Strict      bool
 }
 
-// Event is a piece of an answer: [TextDelta], [ToolCallStart], [ToolCallDelta],
-// [Usage] or [Finish]. Reasoning is never an event.
+// Event is a piece of an answer: [Started], [TextDelta], [ToolCallStart],
+// [ToolCallDelta], [Usage] or [Finish]. Reasoning is never an event.
 type Event interface{ event() }
+
+// Started says that the model has accepted the request and works on it. A
+// backend whose model may think for long before the first text sends it, first
+// and once, so that what refuses the request can be told from what fails later;
+// others leave it out.
+type Started struct{}
 
 // TextDelta is the next piece of text; never empty.
 type TextDelta struct{ Text string }
@@ -207,6 +213,7 @@ const (
 	ToolCalls FinishReason = "tool_calls" // the model waits for the results of its calls
 )
 
+func (Started) event()       {}
 func (TextDelta) event()     {}
 func (ToolCallStart) event() {}
 func (ToolCallDelta) event() {}
