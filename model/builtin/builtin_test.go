@@ -94,6 +94,8 @@ func TestAnswersWithTheSentenceThatMatches(t *testing.T) {
 			"The office opens at 9:00."},
 		{"a summary", []model.Message{policy("Summarize the file.")},
 			"Refund policy Thank you for shopping with us."},
+		{"a file without a question", []model.Message{{Role: model.User, Parts: []model.Part{model.Document{Name: "a.txt", Text: "One. Two. Three."}}}},
+			"One. Two."},
 		{"nothing", []model.Message{user("Tell me a joke.")}, nothingFound},
 		{"nothing again", []model.Message{user("Tell me a joke."), assistant(nothingFound), user("Tell me a joke.")}, nothingFound},
 		{"no message", nil, nothingFound},

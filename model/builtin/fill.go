@@ -9,9 +9,9 @@ import (
 
 // The bounds of the search for a value.
 const (
-	mostSteps        = 4000 // values made in one attempt, those thrown away included
-	mostAlternatives = 32   // ways through the anyOf, oneOf and if of one schema
-	mostItems        = 500  // items of an array, or properties of an object, made to reach a minimum
+	mostSteps        = 10000 // values made in one attempt, those thrown away included
+	mostAlternatives = 32    // ways through the anyOf, oneOf and if of one schema
+	mostItems        = 500   // items of an array, or properties of an object, made to reach a minimum
 )
 
 // filler makes a value that satisfies a schema.

@@ -48,6 +48,9 @@ func fillSchema(ctx context.Context, schema json.RawMessage, facts *facts) (stri
 		if err != nil {
 			return "", rejected("The JSON Schema cannot be used.", err)
 		}
+		if (measurer{}).parts(compiled) > mostParts {
+			return "", rejected("The JSON Schema is too complex.", nil)
+		}
 		for _, attempt := range attempts {
 			facts.reset()
 			f := filler{ctx: ctx, facts: facts, eager: attempt.eager, depth: attempt.depth, steps: mostSteps}

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -101,6 +102,15 @@ var satisfiable = map[string]string{
 	"untyped properties":   `{"properties":{"a":{"minimum":3},"b":{"minLength":2}},"required":["a","b"]}`,
 }
 
+// manyPaths returns a schema whose validation would take millions of steps.
+func manyPaths() string {
+	var defs strings.Builder
+	for i := range 24 {
+		fmt.Fprintf(&defs, `"a%d":{"anyOf":[{"$ref":"#/$defs/a%d"},{"title":"x","$ref":"#/$defs/a%d"}]},`, i, i+1, i+1)
+	}
+	return `{"$defs":{` + defs.String() + `"a24":{"type":"integer","minimum":5}},"$ref":"#/$defs/a0"}`
+}
+
 func TestSchemasAreSatisfied(t *testing.T) {
 	for name, schema := range satisfiable {
 		t.Run(name, func(t *testing.T) {
@@ -137,6 +147,7 @@ func TestSchemasThatNothingSatisfies(t *testing.T) {
 		"too few":          `{"type":"array","items":{"enum":[1,2]},"minItems":3,"uniqueItems":true}`,
 		"too many":         `{"type":"array","minItems":1000000000}`,
 		"circular":         `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a","type":"integer"}},"$ref":"#/$defs/a"}`,
+		"many paths":       manyPaths(),
 		"not at all":       `{"not":{}}`,
 		"other document":   `{"$ref":"file:///etc/hostname"}`,
 		"does not compile": `{"type":"strin"}`,
@@ -213,4 +224,16 @@ func FuzzFillSchema(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func TestSchemasAreFilledTheSameWayEveryTime(t *testing.T) {
+	for name, schema := range satisfiable {
+		t.Run(name, func(t *testing.T) {
+			want, _ := structured(t, schema, "Ada is 36 years old.")
+			for range 3 {
+				got, _ := structured(t, schema, "Ada is 36 years old.")
+				is.New(t).Equal(got, want)
+			}
+		})
+	}
 }

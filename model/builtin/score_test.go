@@ -18,12 +18,15 @@ func decision(state, question string, options ...string) *model.ScoreRequest {
 	req := &model.ScoreRequest{
 		Model:        model.DefaultDecider,
 		Instructions: "Answer with the letter of one option.",
-		State:        []model.Part{model.Text(state)},
-		Question:     question + "\n",
+		State:        []model.Part{model.Text("\"\"\"\n" + state + "\n\"\"\"\n\n")},
+		Question:     "Reply with the label only.\n\n" + question + "\n",
 	}
 	for i, text := range options {
 		label := string(rune('A' + i))
-		req.Question += label + ": " + text + "\n"
+		if verdict(text) == 0 {
+			req.Question += label + ": "
+		}
+		req.Question += text + "\n"
 		req.Options = append(req.Options, model.Option{Label: label, Texts: []string{text}})
 	}
 	return req
@@ -187,7 +190,7 @@ func TestScoreCountsTokens(t *testing.T) {
 	req.State = append(req.State, picture(t, 4, 4, red))
 	scores, err := New().Score(t.Context(), req)
 	is.NoErr(err)
-	is.Equal(scores.StateTokens, 5+64+countTokens(req.Instructions))
+	is.Equal(scores.StateTokens, countTokens(string(req.State[0].(model.Text)))+64+countTokens(req.Instructions))
 	is.Equal(scores.QuestionTokens, countTokens(req.Question))
 	is.Equal(scores.Hidden, 0.0)
 }

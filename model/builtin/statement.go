@@ -57,13 +57,17 @@ func questionText(question string, texts []string) string {
 	return strings.Join(kept, "")
 }
 
-// listsOption reports whether a line is an option with its label.
+// listsOption reports whether a line is a line of an option, with its label or
+// without.
 func listsOption(line string, texts []string) bool {
-	const longestLabel = 12 // with what separates it from the text
+	const longestLabel = 8 // with what separates it from the text
 	line = strings.TrimSpace(line)
 	for _, text := range texts {
-		if at := strings.Index(line, strings.TrimSpace(text)); at >= 0 && at <= longestLabel && at+len(text)+longestLabel >= len(line) {
-			return true
+		for part := range strings.Lines(text) {
+			label, ok := strings.CutSuffix(line, strings.TrimSpace(part))
+			if ok && len(label) <= longestLabel && line != "" {
+				return true
+			}
 		}
 	}
 	return false

@@ -166,9 +166,11 @@ func asksNumber(ask string) bool {
 }
 
 // lead returns the first sentences of the material where the question is about
-// the material as a whole, as "Summarize the file" is, or else "".
+// the material as a whole, as "Summarize the file" is, or where a file comes
+// without a question; or else "".
 func (c *conversation) lead() string {
-	if !slices.ContainsFunc(c.stemmer.set(c.ask), func(term string) bool { return wholeTerms[term] }) {
+	about := func(term string) bool { return wholeTerms[term] }
+	if strings.TrimSpace(c.message) != "" && !slices.ContainsFunc(c.stemmer.set(c.ask), about) {
 		return ""
 	}
 	from := c.material
