@@ -195,6 +195,8 @@ func TestToolCalls(t *testing.T) {
 	}{
 		{name: "a tool that matches", message: "What's the weather in Paris?", tools: all,
 			want: []model.ToolCall{{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Paris"}`}}},
+		{name: "a city in small letters", message: "how is the weather today in san francisco?", tools: all,
+			want: []model.ToolCall{{ID: "call_1", Name: "get_weather", Arguments: `{"city":"san francisco"}`}}},
 		{name: "an enum that is mentioned", message: "Weather in New York in fahrenheit please", tools: all,
 			want: []model.ToolCall{{ID: "call_1", Name: "get_weather", Arguments: `{"city":"New York","unit":"fahrenheit"}`}}},
 		{name: "none matches", message: "Tell me a joke", tools: all},

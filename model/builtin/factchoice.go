@@ -128,6 +128,9 @@ func (f *facts) list(fd field, allowed []any) []any {
 	if pattern := classPatterns[class]; pattern != nil && (class == "email" || class == "url" || class == "date") {
 		return asValues(f.findAll(pattern[0]))
 	}
+	if class == "person" {
+		return asValues(f.people())
+	}
 	if items := remember(f.lists, fd.name, func() []string { return f.findList(fd.words()) }); len(items) > 0 {
 		return typedValues(items)
 	}
@@ -136,6 +139,22 @@ func (f *facts) list(fd field, allowed []any) []any {
 		return []any{v}
 	}
 	return nil
+}
+
+var (
+	anyName  = regexp.MustCompile(properName)
+	dateName = regexp.MustCompile(`^(?:` + datePattern + `|January|February|March|April|June|July|August|September|October|November|December)`)
+)
+
+// people returns what looks like names of people in the message.
+func (f *facts) people() []string {
+	var found []string
+	for _, name := range anyName.FindAllString(f.message, -1) {
+		if !isCommonName(name) && !dateName.MatchString(name) && !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	return found
 }
 
 func (f *facts) findList(words []string) []string {

@@ -101,10 +101,7 @@ func (f *facts) restore(used map[int]bool) { f.used = used }
 // freeText returns what a field without a value of its own says.
 func (f *facts) freeText(fd field) string {
 	const longest = 2000
-	if slices.ContainsFunc(fd.words(), func(word string) bool { return classOf[word] != "" && classOf[word] != "text" }) {
-		return "unknown"
-	}
-	if f.free == "" {
+	if class := f.class(fd.words()); f.free == "" || class != "" && class != "text" {
 		return "unknown"
 	}
 	return firstRunes(f.free, longest)
@@ -146,6 +143,9 @@ func (f *facts) class(words []string) string {
 		if class := classOf[word]; class != "" {
 			return class
 		}
+	}
+	if slices.Contains(words, "number") {
+		return "id"
 	}
 	return ""
 }

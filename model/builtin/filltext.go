@@ -63,7 +63,7 @@ func (f *filler) text(parts []*jsonschema.Schema, w want) (filled, bool) {
 // foundTexts returns what the text has for a field, best first.
 func (f *filler) foundTexts(t textShape, fd field) []string {
 	if t.format != "" {
-		return f.facts.formatted(t.format)
+		return f.facts.formatted(t.format, fd)
 	}
 	var candidates []string
 	if v, ok := f.facts.value(fd); ok {

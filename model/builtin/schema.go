@@ -19,8 +19,12 @@ const codeSchema = "unsatisfiable_schema"
 // fillFormat returns JSON text that satisfies the schema of a format.
 func (b *Backend) fillFormat(ctx context.Context, format model.Format, c *conversation) (string, error) {
 	f := newFacts(c, b.lexicon)
-	f.free = c.answer()
 	f.whole = true
+	if len(c.outputs) > 0 {
+		f.free = c.answer()
+	} else if picked := c.pick(); picked != "" {
+		f.free = picked
+	}
 	return fillSchema(ctx, format.Schema, f)
 }
 

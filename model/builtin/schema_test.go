@@ -183,6 +183,10 @@ func TestStructuredOutputIsFilledFromTheText(t *testing.T) {
 		{"a list of an enum", object(`"days":{"type":"array","items":{"enum":["mon","tue","wed"]}}`), "I can come wed or mon.", `{"days":["mon","wed"]}`},
 		{"emails", object(`"emails":{"type":"array","items":{"type":"string","format":"email"}}`), "a@x.com and b@y.org", `{"emails":["a@x.com","b@y.org"]}`},
 		{"nothing, where null is allowed", `{"type":"object","properties":{"phone":{"type":["string","null"]}},"required":["phone"]}`, "Hello there.", `{"phone":null}`},
+		{"people", object(`"participants":{"type":"array","items":{"type":"string"}}`), "Alice and Bob Dahl are going to a fair on Friday.", `{"participants":["Alice","Bob Dahl"]}`},
+		{"an invoice", object(`"invoice_number":{"type":"string"},"vendor":{"type":"string"},"total":{"type":"number"},"due_date":{"type":"string","format":"date"}`),
+			"Invoice 4711 from Acme Corp dated 2026-02-03: total $1,250.00, due 2026-03-01.",
+			`{"due_date":"2026-03-01","invoice_number":"4711","total":1250.00,"vendor":"Acme"}`},
 		{"objects in a list", object(`"people":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name","age"]}}`),
 			"Ada is 36 years old.", `{"people":[{"age":36,"name":"Ada"}]}`},
 	}

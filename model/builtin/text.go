@@ -72,7 +72,8 @@ func (c *conversation) pick() string {
 	return strings.Join(texts, " ")
 }
 
-// passages returns the sentences of the sources, each once, without questions.
+// passages returns the sentences of the sources, each once, without questions
+// and headings.
 func (c *conversation) passages() []passage {
 	asked := c.askedSentences()
 	seen := make(map[string]bool)
@@ -80,7 +81,7 @@ func (c *conversation) passages() []passage {
 	for _, source := range c.sources {
 		for _, s := range sentences(source) {
 			line := oneLine(s)
-			if isQuestion(s) || seen[line] || asked[line] {
+			if isQuestion(s) || isHeading(s) || seen[line] || asked[line] {
 				continue
 			}
 			seen[line] = true
@@ -180,7 +181,7 @@ func (c *conversation) lead() string {
 	var texts []string
 	for _, source := range from {
 		for _, s := range sentences(source) {
-			if len(texts) < leadSentences && !isQuestion(s) {
+			if len(texts) < leadSentences && !isQuestion(s) && !isHeading(s) {
 				texts = append(texts, oneLine(s))
 			}
 		}
