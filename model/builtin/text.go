@@ -15,6 +15,7 @@ const (
 	mostSentences = 3   // in an answer
 	leadSentences = 2   // of a summary
 	leastMatch    = 0.2 // of the question's weight, for a sentence to count
+	numberBoost   = 1.5 // for a sentence with a number, where the question wants one
 	nearBest      = 0.7 // of the best sentence's score, for another to be added
 )
 
@@ -121,7 +122,7 @@ func (c *conversation) rank(passages []passage) float64 {
 		}
 		p.score = sum / total * lengthFactor(len(p.terms))
 		if numeric && strings.ContainsAny(p.text, "0123456789") {
-			p.score *= 1.3
+			p.score *= numberBoost
 		}
 		best = max(best, p.score)
 	}
