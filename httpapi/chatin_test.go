@@ -2,13 +2,16 @@ package httpapi
 
 import (
 	"encoding/json"
+	"net/http/httptest"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
 
 func decodeChatText(body string) (*chatCall, error) {
@@ -133,4 +136,39 @@ func FuzzDecodeChat(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAccessToChats(t *testing.T) {
+	script := modeltest.New()
+	script.Infos = []model.Info{{ID: "other", Generates: true}}
+	a := newDecisionAPI(t, script)
+	for _, c := range []struct {
+		rule, key    string
+		status       int
+		answer, code string
+	}{
+		{"a key is required", "", 401, "authentication_error", "invalid_api_key"},
+		{"a key is known", a.unassigned, 401, "authentication_error", "invalid_api_key"},
+		{"a key has an organization", a.orphan, 403, "permission_error", "access_denied"},
+		{"an organization is active", a.suspended, 403, "permission_error", "org_suspended"},
+		{"a key may use the model", a.limited, 403, "permission_error", "model_access_denied"},
+		{"an organization has credits", a.poor, 402, "insufficient_credits", "insufficient_credits"},
+	} {
+		r := httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(`{"model":"other","stream":true,"messages":[{"role":"user","content":"Hi"}]}`))
+		if c.key != "" {
+			r.Header.Set("Authorization", "Bearer "+c.key)
+		}
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		var got struct{ Error struct{ Type, Code string } }
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		if w.Code != c.status || got.Error.Type != c.answer || got.Error.Code != c.code {
+			t.Errorf("%s: got %d %s, want %d %s %s", c.rule, w.Code, w.Body, c.status, c.answer, c.code)
+		}
+	}
+	if asked := script.Requests(); asked != nil {
+		t.Errorf("the model was asked %v", asked)
+	}
 }
