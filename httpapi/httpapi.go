@@ -52,7 +52,7 @@ func New(service *svc.Service, opts Options) *API {
 		opts.NewRequestID = func() string { return ids.New("req") }
 	}
 	a := &API{service: service, opts: opts, mux: http.NewServeMux()}
-	for _, routes := range []map[string]methods{a.routes(), a.chatRoutes()} {
+	for _, routes := range []map[string]methods{a.routes(), a.chatRoutes(), a.adminRoutes()} {
 		for path, methods := range routes {
 			a.mux.Handle(path, a.handler(methods))
 		}
