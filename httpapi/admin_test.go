@@ -21,7 +21,9 @@ const adminKey = "admin-secret"
 func newAdminAPI(t testing.TB, options svc.Options, opts Options) *API {
 	t.Helper()
 	var ids, requests atomic.Int64
-	options.Now = func() time.Time { return time.Unix(1_700_000_000, 0) }
+	if options.Now == nil {
+		options.Now = func() time.Time { return time.Unix(1_700_000_000, 0) }
+	}
 	options.NewID = func(prefix string) string { return fmt.Sprintf("%s_%04d", prefix, ids.Add(1)) }
 	options.Logger = slog.New(slog.DiscardHandler)
 	service, err := svc.New(t.Context(), options)
@@ -216,11 +218,7 @@ func TestAdminTakesEffectAtOnce(t *testing.T) {
 			page, err := a.service.Keys(t.Context(), "", svc.Page{})
 			check(t, err)
 			path := strings.Replace(c.path, "key_0001", page.Items[0].ID, 1)
-			routes := map[string]string{
-				decisionsPath:          asked(oneQuestion),
-				"/v1/responses":        `{"model":"svc-preview","input":"Hi"}`,
-				"/v1/chat/completions": `{"model":"svc-preview","messages":[{"role":"user","content":"Hi"}]}`,
-			}
+			routes := generations()
 			for route, body := range routes {
 				if w := send(a, key, "POST", route, body); w.Code != 200 {
 					t.Fatalf("before: %s: %d %s", route, w.Code, w.Body)

@@ -31,6 +31,10 @@ type Options struct {
 	// Ready is asked by GET /readyz; nil is always ready.
 	Ready func() error
 
+	// MaxRequests is how many requests with an API key may run at once, streams
+	// included. One more is refused with 503. 0 is DefaultMaxRequests.
+	MaxRequests int
+
 	// NewRequestID makes the X-Request-Id of an answer; nil is a random one.
 	NewRequestID func() string
 }
@@ -40,6 +44,7 @@ type API struct {
 	service *svc.Service
 	opts    Options
 	mux     *http.ServeMux
+	slots   slots
 }
 
 // New returns the handler. It is safe for concurrent use, like any handler, and
@@ -51,7 +56,7 @@ func New(service *svc.Service, opts Options) *API {
 	if opts.NewRequestID == nil {
 		opts.NewRequestID = func() string { return ids.New("req") }
 	}
-	a := &API{service: service, opts: opts, mux: http.NewServeMux()}
+	a := &API{service: service, opts: opts, mux: http.NewServeMux(), slots: newSlots(opts.MaxRequests)}
 	for _, routes := range []map[string]methods{a.routes(), a.chatRoutes(), a.adminRoutes()} {
 		for path, methods := range routes {
 			a.mux.Handle(path, a.handler(methods))

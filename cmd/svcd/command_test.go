@@ -72,7 +72,7 @@ func TestCommands(t *testing.T) {
 		suspended     = "ID      NAME    STATUS     CREDITS  REQUESTS/MIN  TOKENS/MIN  ZERO RETENTION  CREATED\n"
 		keys          = "ID      ORGANIZATION  NAME  KEY            MODELS         CREATED              LAST USED\n" +
 			"key_10  org_01        ci    PREFIX…  svc-preview,m  2023-11-14 22:13:20  never\n"
-		created       = "2023-11-14 22:13:20\n"
+		created = "2023-11-14 22:13:20\n"
 	)
 	for _, c := range []struct{ line, want, note string }{
 		{"org create Team~A -credits 12.5 -requests-per-minute 60", organizations +

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/seed-506d8e5d/svc/httpapi"
 )
 
 // config is what the flags and the environment say.
@@ -15,7 +17,8 @@ type config struct {
 	search string
 	grace  time.Duration
 
-	adminKey string
+	adminKey    string
+	maxRequests int
 }
 
 // inMemory is the value of -data that keeps everything in memory.
@@ -30,6 +33,7 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.data, "data", "./svc-data", "`directory` of the data; "+inMemory+" keeps everything in memory")
 	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
 	flags.StringVar(&c.adminKey, "admin-key", "", "a `key` that may administer at /admin/v1; without it nobody can")
+	flags.IntVar(&c.maxRequests, "max-requests", httpapi.DefaultMaxRequests, "how `many` requests may run at once; one more is refused")
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
 	flags.DurationVar(&c.grace, "grace", 10*time.Second, "how long running requests may go on after SIGTERM")
 
