@@ -47,6 +47,7 @@ var edges = map[string][]string{
 	"storage/storagetest":  {"storage"},
 
 	"fault":               {},
+	"internal/guard":      {},
 	"internal/generation": {"fault", "internal/schema", "model"},
 	"internal/ids":        {},
 	"internal/jsonin":     {"fault"},

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/guard"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -105,21 +106,25 @@ func (s *Service) score(ctx context.Context, base model.ScoreRequest, calls []*c
 	group.SetLimit(s.concurrency)
 	for _, c := range calls {
 		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			req := base
-			req.Question, req.Options = c.text, c.options
-			scores, err := model.Score(ctx, s.backend, &req)
-			if err != nil {
-				return err
-			}
-			if len(scores.Probabilities) != len(c.options) {
-				return fault.Upstreamf(nil, "The model did not answer the question.")
-			}
-			c.scores = scores
-			return nil
+			return guard.Call(func() error { return s.ask(ctx, base, c) })
 		})
 	}
 	return group.Wait()
+}
+
+// ask makes one call.
+func (s *Service) ask(ctx context.Context, req model.ScoreRequest, c *call) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	req.Question, req.Options = c.text, c.options
+	scores, err := model.Score(ctx, s.backend, &req)
+	if err != nil {
+		return err
+	}
+	if len(scores.Probabilities) != len(c.options) {
+		return fault.Upstreamf(nil, "The model did not answer the question.")
+	}
+	c.scores = scores
+	return nil
 }

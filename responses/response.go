@@ -42,6 +42,8 @@ type Response struct {
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+
+	Cause error `json:"-"` // what happened, for logs; nil in a response that is read back
 }
 
 // Error returns the message, so that a failed response can be returned as an

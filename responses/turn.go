@@ -329,7 +329,7 @@ func (t *turn) dies(err error) {
 		t.response.Status = Cancelled
 	}
 	t.response.Incomplete = ""
-	t.response.Error = &Error{Code: e.Code, Message: e.Message}
+	t.response.Error = &Error{Code: e.Code, Message: e.Message, Cause: e}
 }
 
 // save charges the turn and, unless it is not to be kept, stores it in the same
