@@ -57,13 +57,18 @@ func New(service *svc.Service, opts Options) *API {
 		opts.NewRequestID = func() string { return ids.New("req") }
 	}
 	a := &API{service: service, opts: opts, mux: http.NewServeMux(), slots: newSlots(opts.MaxRequests)}
-	for _, routes := range []map[string]methods{a.routes(), a.chatRoutes(), a.adminRoutes()} {
+	for _, routes := range a.tables() {
 		for path, methods := range routes {
 			a.mux.Handle(path, a.handler(methods))
 		}
 	}
 	a.mux.Handle("/", a.handler(nil))
 	return a
+}
+
+// tables are all routes, by whose they are.
+func (a *API) tables() []map[string]methods {
+	return []map[string]methods{a.routes(), a.chatRoutes(), a.adminRoutes()}
 }
 
 // ServeHTTP implements [http.Handler].
