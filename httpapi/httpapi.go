@@ -31,6 +31,10 @@ type Options struct {
 	// Ready is asked by GET /readyz; nil is always ready.
 	Ready func() error
 
+	// MaxRequests is how many requests with an API key may run at once, streams
+	// included. One more is refused with 503. 0 is DefaultMaxRequests.
+	MaxRequests int
+
 	// NewRequestID makes the X-Request-Id of an answer; nil is a random one.
 	NewRequestID func() string
 }
@@ -40,6 +44,7 @@ type API struct {
 	service *svc.Service
 	opts    Options
 	mux     *http.ServeMux
+	slots   slots
 }
 
 // New returns the handler. It is safe for concurrent use, like any handler, and
@@ -51,12 +56,19 @@ func New(service *svc.Service, opts Options) *API {
 	if opts.NewRequestID == nil {
 		opts.NewRequestID = func() string { return ids.New("req") }
 	}
-	a := &API{service: service, opts: opts, mux: http.NewServeMux()}
-	for path, methods := range a.routes() {
-		a.mux.Handle(path, a.handler(methods))
+	a := &API{service: service, opts: opts, mux: http.NewServeMux(), slots: newSlots(opts.MaxRequests)}
+	for _, routes := range a.tables() {
+		for path, methods := range routes {
+			a.mux.Handle(path, a.handler(methods))
+		}
 	}
 	a.mux.Handle("/", a.handler(nil))
 	return a
+}
+
+// tables are all routes, by whose they are.
+func (a *API) tables() []map[string]methods {
+	return []map[string]methods{a.routes(), a.adminRoutes()}
 }
 
 // ServeHTTP implements [http.Handler].
@@ -69,7 +81,7 @@ type endpoint func(*call) error
 // methods are the endpoints of one path by HTTP method.
 type methods map[string]endpoint
 
-// routes is the table of all paths.
+// routes are the paths of the interface.
 func (a *API) routes() map[string]methods {
 	return map[string]methods{
 		"/healthz": {"GET": a.health},

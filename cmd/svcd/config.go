@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/seed-506d8e5d/svc/httpapi"
 )
 
 // config is what the flags and the environment say.
@@ -14,6 +16,9 @@ type config struct {
 	apiKey string
 	search string
 	grace  time.Duration
+
+	adminKey    string
+	maxRequests int
 }
 
 // inMemory is the value of -data that keeps everything in memory.
@@ -27,9 +32,25 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "listen `address`; port 0 picks a free one")
 	flags.StringVar(&c.data, "data", "./svc-data", "`directory` of the data; "+inMemory+" keeps everything in memory")
 	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
+	flags.StringVar(&c.adminKey, "admin-key", "", "a `key` that may administer at /admin/v1; without it nobody can")
+	flags.IntVar(&c.maxRequests, "max-requests", httpapi.DefaultMaxRequests, "how `many` requests may run at once; one more is refused")
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
 	flags.DurationVar(&c.grace, "grace", 10*time.Second, "how long running requests may go on after SIGTERM")
 
+	if err := e.setFlags(flags); err != nil {
+		return c, err
+	}
+	if err := flags.Parse(e.args); err != nil {
+		return c, err
+	}
+	if flags.NArg() > 0 {
+		return c, fmt.Errorf("a command comes before the flags: svcd %s", flags.Arg(0))
+	}
+	return c, nil
+}
+
+// setFlags gives the flags the values that the environment has for them.
+func (e environment) setFlags(flags *flag.FlagSet) error {
 	var err error
 	flags.VisitAll(func(f *flag.Flag) {
 		name := variable(f.Name)
@@ -40,16 +61,7 @@ func (e environment) config() (config, error) {
 			}
 		}
 	})
-	if err != nil {
-		return c, err
-	}
-	if err := flags.Parse(e.args); err != nil {
-		return c, err
-	}
-	if flags.NArg() > 0 {
-		return c, fmt.Errorf("there is no command %q; svcd -help lists the flags", flags.Arg(0))
-	}
-	return c, nil
+	return err
 }
 
 // variable names the environment variable of a flag.

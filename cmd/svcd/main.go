@@ -2,9 +2,11 @@
 //
 //	svcd                     serve http://127.0.0.1:8080 with data in ./svc-data
 //	svcd -help               list the flags
+//	svcd help                list the commands that administer a running server
 //
-// Every flag has an environment variable; the flag wins. This package is wiring:
-// config.go reads the flags, serve.go puts the parts together and runs them.
+// Every flag of the server has an environment variable; the flag wins. This
+// package is wiring: config.go reads the flags, serve.go puts the parts together
+// and runs them. The commands are in command.go, their server in client.go.
 package main
 
 import (
@@ -15,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -37,8 +40,11 @@ type environment struct {
 	stdout, stderr io.Writer
 }
 
-// run serves until ctx ends.
+// run runs a command or serves until ctx ends.
 func (e environment) run(ctx context.Context) error {
+	if len(e.args) > 0 && !strings.HasPrefix(e.args[0], "-") {
+		return e.command(ctx)
+	}
 	c, err := e.config()
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 
 	service, key, err := c.open(ctx, logger)
 	if err == nil {
-		gate.open(httpapi.New(service, httpapi.Options{Logger: logger}))
+		gate.open(httpapi.New(service, httpapi.Options{Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests}))
 		e.announce(listener.Addr(), key)
 		select {
 		case <-ctx.Done():
