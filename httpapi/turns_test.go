@@ -20,6 +20,7 @@ import (
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/httpapi"
+	"github.com/seed-506d8e5d/svc/internal/page"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
@@ -139,19 +140,71 @@ func (a *turns) do(method, path, body string) answer {
 	return a.doContext(a.t.Context(), method, path, body)
 }
 
-func (a *turns) doContext(ctx context.Context, method, path, body string) (got answer) {
+func (a *turns) doContext(ctx context.Context, method, path, body string) answer {
+	w := httptest.NewRecorder()
+	aborted := a.serve(ctx, w, method, path, body)
+	return answer{w.Code, w.Body.String(), w.Header(), aborted}
+}
+
+// serve answers a request and reports whether the connection was cut.
+func (a *turns) serve(ctx context.Context, w http.ResponseWriter, method, path, body string) (aborted bool) {
 	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+a.key)
-	w := httptest.NewRecorder()
 	defer func() {
-		if p := recover(); p != nil && p != http.ErrAbortHandler {
+		p := recover()
+		if p != nil && p != http.ErrAbortHandler {
 			panic(p)
-		} else if p != nil {
-			got = answer{w.Code, w.Body.String(), w.Header(), true}
 		}
+		aborted = p != nil
 	}()
 	a.ServeHTTP(w, r)
-	return answer{w.Code, w.Body.String(), w.Header(), false}
+	return false
+}
+
+// leaver is a client that goes away when it has read a text.
+type leaver struct {
+	*httptest.ResponseRecorder
+	text  string
+	leave context.CancelFunc
+}
+
+func (l *leaver) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), l.text) {
+		l.leave()
+	}
+	return l.ResponseRecorder.Write(p)
+}
+
+// leave makes a streamed turn whose client goes away when it has read a text,
+// and returns the response as it is stored.
+func (a *turns) leave(text, body string) (r response) {
+	a.t.Helper()
+	ctx, cancel := context.WithCancel(a.t.Context())
+	defer cancel()
+	w := &leaver{httptest.NewRecorder(), text, cancel}
+	a.serve(ctx, w, "POST", "/v1/responses", body)
+	var created response
+	decode(a.t, string(parse(a.t, w.Body.String())[0].Response), &created)
+	decode(a.t, a.want(200, "GET", "/v1/responses/"+created.ID, ""), &r)
+	return r
+}
+
+// charges returns the billed calls of the organization: what for, input and
+// output tokens.
+func (a *turns) charges() (list []string) {
+	a.t.Helper()
+	books, err := accounts.New(a.t.Context(), accounts.Options{Store: a.store, Log: slog.New(slog.DiscardHandler)})
+	must(a.t, err)
+	defer func() { must(a.t, books.Close()) }()
+	entries, err := books.Usage(a.t.Context(), a.orgs["rich"], page.Params{Limit: 1000})
+	must(a.t, err)
+	for _, e := range entries.Items {
+		if e.Use.Endpoint != "responses" || e.Use.Model != model.DefaultGenerator || e.Use.Kind != accounts.Generation {
+			a.t.Errorf("billed as %+v", e.Use)
+		}
+		list = append(list, fmt.Sprintf("%s %d+%d", e.Use.Object, e.Use.InputTokens, e.Use.OutputTokens))
+	}
+	return list
 }
 
 // post makes a turn that must be answered with 200 and returns its body.
