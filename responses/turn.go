@@ -66,10 +66,10 @@ func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Reques
 		ID: s.o.NewID("resp"), Conversation: t.point.Conversation, CreatedAt: s.o.Now().Unix(),
 		Status: InProgress, Echo: req.echo(t.store),
 	}
-	if err := t.checkSize(); err != nil {
+	if err := model.CheckWindow(ctx, s.o.Backend, info, t.request()); err != nil {
 		return nil, err
 	}
-	return t, model.CheckWindow(ctx, s.o.Backend, info, t.request())
+	return t, t.checkSize()
 }
 
 // takeInput makes the turn's input of the request's.
