@@ -51,6 +51,7 @@ var edges = map[string][]string{
 	"internal/generation": {"fault", "internal/schema", "model"},
 	"internal/ids":        {},
 	"internal/jsonin":     {"fault"},
+	"internal/jsonout":    {},
 	"internal/metadata":   {"fault"},
 	"internal/page":       {"fault", "storage"},
 	"internal/schema":     {"fault"},
