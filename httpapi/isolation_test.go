@@ -145,7 +145,7 @@ func TestForeignObjects(t *testing.T) {
 		if want.status == 404 && strings.Contains(answer, secret) {
 			t.Errorf("%s: got the owner's data: %s", route, answer)
 		}
-		for _, name := range []string{"response_id", "conversation_id", "item_id", "id"} {
+		for _, name := range []string{"response_id", "conversation_id", "item_id", "completion_id"} {
 			if want.status == 200 && strings.Contains(answer, victim.ids[name]) {
 				t.Errorf("%s: got the owner's %s: %s", route, name, answer)
 			}
