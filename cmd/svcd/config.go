@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -14,6 +15,7 @@ type config struct {
 	apiKey string
 	search string
 	grace  time.Duration
+	models models
 }
 
 // inMemory is the value of -data that keeps everything in memory.
@@ -28,6 +30,11 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.data, "data", "./svc-data", "`directory` of the data; "+inMemory+" keeps everything in memory")
 	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
+	var url, key, name, file string
+	flags.StringVar(&url, "upstream", "", "base `URL` of an OpenAI-compatible model server, such as http://127.0.0.1:11434/v1")
+	flags.StringVar(&key, "upstream-key", "", "bearer `key` sent to it")
+	flags.StringVar(&name, "upstream-model", "", "`name` of the model there; without it the model ID of the request")
+	flags.StringVar(&file, "config", "", "JSON `file` for several models and servers, and prices")
 	flags.DurationVar(&c.grace, "grace", 10*time.Second, "how long running requests may go on after SIGTERM")
 
 	var err error
@@ -49,7 +56,17 @@ func (e environment) config() (config, error) {
 	if flags.NArg() > 0 {
 		return c, fmt.Errorf("there is no command %q; svcd -help lists the flags", flags.Arg(0))
 	}
-	return c, nil
+	switch {
+	case url != "" && file != "":
+		return c, errors.New("-upstream and -config both say where the models run; give one of them")
+	case file != "":
+		c.models, err = readModels(file, e.getenv)
+	case url != "":
+		c.models, err = oneUpstream(url, key, name)
+	case key != "" || name != "":
+		err = errors.New("-upstream-key and -upstream-model need -upstream")
+	}
+	return c, err
 }
 
 // variable names the environment variable of a flag.
@@ -57,6 +74,8 @@ func variable(flag string) string {
 	switch flag {
 	case "search":
 		return "SVC_SEARCH_URL"
+	case "upstream":
+		return "SVC_UPSTREAM_URL"
 	}
 	return "SVC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

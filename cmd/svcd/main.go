@@ -2,9 +2,11 @@
 //
 //	svcd                     serve http://127.0.0.1:8080 with data in ./svc-data
 //	svcd -help               list the flags
+//	svcd check-config FILE   say what is wrong with a configuration file
 //
 // Every flag has an environment variable; the flag wins. This package is wiring:
-// config.go reads the flags, serve.go puts the parts together and runs them.
+// config.go reads the flags and models.go the configuration file, serve.go puts
+// the parts together and runs them.
 package main
 
 import (
@@ -37,11 +39,27 @@ type environment struct {
 	stdout, stderr io.Writer
 }
 
-// run serves until ctx ends.
+// run runs the command, or without one serves until ctx ends.
 func (e environment) run(ctx context.Context) error {
+	if len(e.args) > 0 && e.args[0] == "check-config" {
+		return e.checkConfig(e.args[1:])
+	}
 	c, err := e.config()
 	if err != nil {
 		return err
 	}
 	return e.serve(ctx, c)
+}
+
+// checkConfig reads a configuration file and does nothing with it.
+func (e environment) checkConfig(files []string) error {
+	if len(files) != 1 {
+		return errors.New("check-config needs the name of one file")
+	}
+	m, err := readModels(files[0], e.getenv)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stdout, "%s: %d models, no errors\n", files[0], len(m.options.Models))
+	return nil
 }

@@ -26,7 +26,7 @@ func (r *reader) read(event model.Event) {
 	switch e := event.(type) {
 	case model.Started:
 		if len(r.events) > 1 {
-			r.t.Error("the start is not the first event")
+			r.t.Errorf("%#v is not the first event", e)
 		}
 	case model.TextDelta:
 		if e.Text == "" {
