@@ -19,6 +19,7 @@ const (
 	lineShift  = 0.55 // off the baseline: another line
 	blankShift = 2.2  // off the baseline: a blank line between
 	backStep   = 0.6  // back on the same line
+	maxRun     = 20.0 // back for a run of another direction
 )
 
 // placed is a glyph on the page.
@@ -51,8 +52,8 @@ type gap struct {
 
 // spot identifies a glyph at a place, to recognize what is drawn twice.
 type spot struct {
-	text string
-	x, y int32
+	text       string
+	size, x, y float32 // in units of about an eighth of the size
 }
 
 // maxSpots bounds the glyphs remembered of one page.
@@ -65,7 +66,8 @@ type layout struct {
 	line    line
 	last    placed
 	hasLast bool
-	pending bool // a space was shown
+	pending bool   // a space was shown
+	run     vector // where the glyphs began that follow each other to the right
 	spots   map[spot]bool
 	runes   int // held in lines
 }
@@ -113,6 +115,9 @@ func (l *layout) place(p placed) {
 	case p.text != "":
 		l.pending = true
 	}
+	if !l.hasLast || len(l.line.text) == 0 {
+		l.run = p.start
+	}
 	l.hasLast, l.last = true, p
 }
 
@@ -126,8 +131,8 @@ func (l *layout) extend(end vector) {
 // isDouble reports whether the same glyph was drawn at the same place before,
 // as is done for bold letters and shadows.
 func (l *layout) isDouble(p placed) bool {
-	cell := func(v float64) int32 { return int32(max(-1e9, min(1e9, math.Round(v/(0.12*p.size))))) }
-	s := spot{p.text, cell(p.start.x), cell(p.start.y)}
+	cell := func(v float64) float32 { return float32(math.Round(v / (0.12 * p.size))) }
+	s := spot{p.text, float32(p.size), cell(p.start.x), cell(p.start.y)}
 	if l.spots[s] {
 		return true
 	}
@@ -174,18 +179,21 @@ func (l *layout) wide(p placed, ems float64) {
 // right-to-left script drawn in its own order, or another line.
 func (l *layout) back(p placed, isBlank, rtl bool) {
 	em := max(p.size, l.last.size)
-	left := l.last.start.minus(p.end).dot(l.last.direction) // gap to the left of the last glyph
+	left := l.run.minus(p.end).dot(l.last.direction) // gap to the left of the last run
 	switch {
 	case rtl && left > -0.4*em && left < tabGap*em:
 		l.line.backward++
 		if left > wordGap*em {
 			l.space(' ')
 		}
+	case l.line.backward > 0 && left > -0.4*em && left < maxRun*em:
+		// a number or a foreign word, whose first glyph is far to the left
 	case isBlank:
 		l.pending = true
 	case p.start.minus(l.last.end).dot(l.last.direction) < -1.6*em || left > wordGap*em:
 		l.breakLine(false)
 	}
+	l.run = p.start
 }
 
 // space adds a space or a tab unless there is one.
