@@ -50,11 +50,14 @@ type gap struct {
 	from, to vector
 }
 
-// spot identifies a glyph at a place, to recognize what is drawn twice.
+// spot is a glyph in a cell of the page, to recognize what is drawn twice.
 type spot struct {
 	text       string
-	size, x, y float32 // in units of about an eighth of the size
+	size, x, y float32
 }
+
+// doubleShift is how far apart, in ems, two drawings of one glyph may be.
+const doubleShift = 0.1
 
 // maxSpots bounds the glyphs remembered of one page.
 const maxSpots = 200_000
@@ -68,11 +71,11 @@ type layout struct {
 	hasLast bool
 	pending bool   // a space was shown
 	run     vector // where the glyphs began that follow each other to the right
-	spots   map[spot]bool
+	spots   map[spot]vector
 	runes   int // held in lines
 }
 
-func newLayout() *layout { return &layout{spots: map[spot]bool{}} }
+func newLayout() *layout { return &layout{spots: map[spot]vector{}} }
 
 // size is how many bytes of text there are, about.
 func (l *layout) size() int { return l.out.Len() + l.runes }
@@ -131,13 +134,20 @@ func (l *layout) extend(end vector) {
 // isDouble reports whether the same glyph was drawn at the same place before,
 // as is done for bold letters and shadows.
 func (l *layout) isDouble(p placed) bool {
-	cell := func(v float64) float32 { return float32(math.Round(v / (0.12 * p.size))) }
-	s := spot{p.text, float32(p.size), cell(p.start.x), cell(p.start.y)}
-	if l.spots[s] {
-		return true
+	// Cells are twice as wide as the shift, so that four of them hold all
+	// places close enough.
+	shift := doubleShift * p.size
+	cell := func(v float64) float32 { return float32(math.Floor(v / (2 * shift))) }
+	for _, dx := range []float64{-shift, shift} {
+		for _, dy := range []float64{-shift, shift} {
+			at, ok := l.spots[spot{p.text, float32(p.size), cell(p.start.x + dx), cell(p.start.y + dy)}]
+			if ok && at.minus(p.start).length() <= shift {
+				return true
+			}
+		}
 	}
 	if len(l.spots) < maxSpots {
-		l.spots[s] = true
+		l.spots[spot{p.text, float32(p.size), cell(p.start.x), cell(p.start.y)}] = p.start
 	}
 	return false
 }
