@@ -38,8 +38,10 @@ type line struct {
 	direction vector
 	size      float64
 	gaps      []gap
-	forward   int  // right-to-left letters drawn to the right of the one before
-	backward  int  // and to the left
+	forward   int    // right-to-left letters drawn to the right of the one before
+	backward  int    // and to the left
+	tail      []rune // what was drawn before text, to the right of it
+	tailStart vector
 	blank     bool // a blank line follows
 	literal   bool // no place on the page
 }
@@ -191,6 +193,8 @@ func (l *layout) back(p placed, isBlank, rtl bool) {
 	em := max(p.size, l.last.size)
 	left := l.run.minus(p.end).dot(l.last.direction) // gap to the left of the last run
 	switch {
+	case l.line.forward > l.line.backward && left > -0.4*em && left < maxRun*em:
+		l.prepend()
 	case rtl && left > -0.4*em && left < tabGap*em:
 		l.line.backward++
 		if left > wordGap*em {
@@ -204,6 +208,26 @@ func (l *layout) back(p placed, isBlank, rtl bool) {
 		l.breakLine(false)
 	}
 	l.run = p.start
+}
+
+// prepend makes room to the left of the line, for the next run of a line that
+// is drawn in visual order but from right to left.
+func (l *layout) prepend() {
+	l.line.tail = l.whole()
+	l.line.tailStart = l.line.start
+	l.line.text, l.line.gaps = nil, nil
+	l.pending = false
+}
+
+// whole is the text of the line with what was drawn to the right of it.
+func (l *layout) whole() []rune {
+	if l.line.tail == nil {
+		return l.line.text
+	}
+	if gap := l.line.tailStart.minus(l.line.end).dot(l.line.direction); gap > wordGap*l.line.size {
+		l.space(' ')
+	}
+	return append(l.line.text, l.line.tail...)
 }
 
 // space adds a space or a tab unless there is one.
@@ -244,6 +268,7 @@ func (l *layout) breakAway() {
 // breakLine ends the line; blank says that a blank line follows.
 func (l *layout) breakLine(blank bool) {
 	l.pending = false
+	l.line.text = l.whole()
 	if len(l.line.text) > 0 {
 		l.line.blank = blank
 		l.lines = append(l.lines, l.line)

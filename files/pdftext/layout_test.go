@@ -24,6 +24,11 @@ func TestRightToLeft(t *testing.T) {
 		{"visual order with a number", func(l *layout) { draw(l, 0, 0, "1948 תנשב") }, "בשנת 1948"},
 		{"visual order with a word", func(l *layout) { draw(l, 0, 0, "PDF ץבוק") }, "קובץ PDF"},
 		{"inside a left-to-right line", func(l *layout) { draw(l, 0, 0, "the word םולש means peace") }, "the word שלום means peace"},
+		{"visual order in runs from right to left", func(l *layout) {
+			draw(l, 100, 0, "תנשב")
+			draw(l, 75, 0, "1948")
+			draw(l, 60, 0, ".)")
+		}, "בשנת 1948)."},
 		{"logical order", func(l *layout) {
 			for i, r := range []rune("שלום עולם") {
 				draw(l, 100-5*float64(i), 0, string(r))
