@@ -27,7 +27,7 @@ func TestRightToLeft(t *testing.T) {
 		{"visual order in runs from right to left", func(l *layout) {
 			draw(l, 100, 0, "תנשב")
 			draw(l, 75, 0, "1948")
-			draw(l, 60, 0, ".)")
+			draw(l, 65, 0, ".)")
 		}, "בשנת 1948)."},
 		{"logical order", func(l *layout) {
 			for i, r := range []rune("שלום עולם") {
