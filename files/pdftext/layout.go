@@ -19,6 +19,8 @@ const (
 	lineShift  = 0.55 // off the baseline: another line
 	blankShift = 2.2  // off the baseline: a blank line between
 	backStep   = 0.6  // back on the same line
+	markShift  = 0.15 // off the baseline: the mark of a footnote before its text
+	markSize   = 1.2  // and how much larger the text is, as a factor
 	maxRun     = 20.0 // back for a run of another direction
 )
 
@@ -170,6 +172,8 @@ func (l *layout) separate(p placed, isBlank bool) {
 		l.wide(p, along/em)
 	case along < -backStep*em:
 		l.back(p, isBlank, rtl)
+	case off > markShift*em && p.size > markSize*l.last.size && len(l.line.text) <= 3:
+		l.space(' ')
 	case rtl:
 		l.line.forward++
 	}

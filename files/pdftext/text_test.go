@@ -26,6 +26,7 @@ func TestContentOperators(t *testing.T) {
 		{"character spacing for a space", "BT /F 12 Tf 50 700 Td 3 Tc (Ag) Tj 0 Tc 17.7 0 Td (o) Tj ET", "A go\n\f"},
 		{"tracking", "BT /F 12 Tf 50 700 Td 3 Tc (HEADING) Tj ET", "HEADING\n\f"},
 		{"superscript", "BT /F 12 Tf 50 700 Td (x) Tj 4 Ts /F 8 Tf (2) Tj ET", "x2\n\f"},
+		{"footnote", "BT /F 7 Tf 50 704 Td (1) Tj /F 10 Tf 4 -4 Td (Note) Tj ET", "1 Note\n\f"},
 		{"drawn twice", "BT /F 12 Tf 50 700 Td (bold) Tj ET BT /F 12 Tf 50.3 700 Td (bold) Tj ET", "bold\n\f"},
 		{"off the page", "BT /F 12 Tf 50 700 Td (on) Tj 0 900 Td (off) Tj ET", "on\n\f"},
 		{"accent over its letter", "BT /F 12 Tf 50 700 Td (caf) Tj [(\\302)333(e)] TJ ET", "café\n\f"},
