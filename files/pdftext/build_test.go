@@ -110,6 +110,17 @@ func hostileFiles() map[string][]byte {
 			many("0 65535 500 ", 20_000) + "]>>]>>"}.bytes(),
 		"same annotation": sample{page: "/Annots[" + many("5 0 R ", 100_000) + "]",
 			extra: []string{"<</Subtype/FreeText/Contents(" + many("x", 10_000) + ")>>"}}.bytes(),
-		"encryption loop": sample{trailer: "/Encrypt 5 0 R", extra: []string{"<</Filter 5 0 R/V 5 0 R/CF 5 0 R>>"}}.bytes(),
+		"length of a length": lengthChain(5000),
+		"encryption loop":    sample{trailer: "/Encrypt 5 0 R", extra: []string{"<</Filter 5 0 R/V 5 0 R/CF 5 0 R>>"}}.bytes(),
 	}
+}
+
+// lengthChain is streams whose Length is the number of the next stream, so that
+// each can only be read after all the others.
+func lengthChain(n int) []byte {
+	objects := []string{"<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]>>", "<</Type/Page/Contents 4 0 R>>"}
+	for i := range n {
+		objects = append(objects, fmt.Sprintf("<</Length %d 0 R>>\nstream\nx\nendstream", i+5))
+	}
+	return writePDF(objects, "")
 }
