@@ -3,6 +3,7 @@ package svc
 import (
 	"context"
 
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 )
 
@@ -20,6 +21,14 @@ func (s *Service) Bootstrap(ctx context.Context, key string) (created string, er
 // Unavailable where the lookup failed.
 func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) {
 	return s.accounts.Authenticate(ctx, key)
+}
+
+// Admit counts one request of a caller against its organization's limit and
+// returns what is left of its limits. The error is RateLimited. Package httpapi
+// calls it for each request; the limit on tokens is part of every operation that
+// calls a model.
+func (s *Service) Admit(caller Caller) (accounts.Quotas, error) {
+	return s.accounts.Admit(caller)
 }
 
 // CallerFor returns a caller that acts for an organization without a key, for

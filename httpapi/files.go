@@ -11,21 +11,8 @@ import (
 	"github.com/seed-506d8e5d/svc/files"
 )
 
-// fileRoutes are the routes of the spec's section Endpoints, Files, and the
-// content of a file as in the OpenAI API.
-func (a *API) fileRoutes() map[string]methods {
-	return map[string]methods{
-		"/v1/files": {
-			"POST": authenticated(a.uploadFile),
-			"GET":  authenticated(a.listFiles),
-		},
-		"/v1/files/{file_id}": {
-			"GET":    authenticated(a.getFile),
-			"DELETE": authenticated(a.deleteFile),
-		},
-		"/v1/files/{file_id}/content": {"GET": authenticated(a.fileContent)},
-	}
-}
+// The spec's section Endpoints, Files, and the content of a file as in the OpenAI
+// API. The form of an upload is read in upload.go.
 
 // fileObject is the spec's File object.
 type fileObject struct {

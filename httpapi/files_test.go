@@ -89,12 +89,21 @@ func (a *fileAPI) do(method, path, contentType, body string) *httptest.ResponseR
 }
 
 func (a *fileAPI) as(key, method, path, contentType string, body io.Reader) *httptest.ResponseRecorder {
+	return sendAs(a.API, key, method, path, contentType, body)
+}
+
+func sendAs(a *API, key, method, path, contentType string, body io.Reader) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, body)
 	r.Header.Set("Authorization", "Bearer "+key)
 	r.Header.Set("Content-Type", contentType)
 	w := httptest.NewRecorder()
 	a.ServeHTTP(w, r)
 	return w
+}
+
+// sendForm sends a form with a key.
+func sendForm(a *API, key, form string) *httptest.ResponseRecorder {
+	return sendAs(a, key, "POST", "/v1/files", formType, strings.NewReader(form))
 }
 
 // expect compares an answer whole.
@@ -147,7 +156,7 @@ var (
 )
 
 func (a *fileAPI) upload(parts ...formPart) *httptest.ResponseRecorder {
-	return a.do("POST", "/v1/files", formType, form(parts...))
+	return sendForm(a.API, a.key, form(parts...))
 }
 
 const notesObject = `{"id":"file_1","object":"file","bytes":11,"created_at":1700000000,"expires_at":null,"filename":"notes.txt","purpose":"assistants","status":"processed"}`

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"iter"
 	"net/http"
 
@@ -45,11 +46,8 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 	var buffer []byte
 	ended := false
 	for event, err := range events {
-		if err != nil && c.w.status == 0 {
-			return err
-		}
-		if err != nil { // a keepalive has begun the stream
-			event = responses.Event{Type: responses.EventError, Error: fault.From(err)}
+		if err != nil {
+			return s.refuse(err)
 		}
 		buffer, err = appendResponseEvent(buffer[:0], &event)
 		if err == nil {
@@ -69,6 +67,14 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 	return nil
 }
 
+// refuse ends a stream whose request was refused: with an answer of its own, or
+// an event where a keepalive has begun the stream.
+func (s *eventStream) refuse(err error) error {
+	event, encodeErr := appendResponseEvent(nil, &responses.Event{Type: responses.EventError, Error: fault.From(err)})
+	s.abort(event)
+	return errors.Join(err, encodeErr)
+}
+
 // usedResponse notes what the log says of a response.
 func (c *call) usedResponse(r *responses.Response) {
 	c.model = r.Echo.Model
@@ -76,13 +82,17 @@ func (c *call) usedResponse(r *responses.Response) {
 		c.inputTokens, c.outputTokens = r.Usage.InputTokens, r.Usage.OutputTokens
 	}
 	if r.Error != nil {
-		c.err = &fault.Error{Kind: fault.Upstream, Code: r.Error.Code, Message: r.Error.Message}
+		c.err = fault.From(r.Error.Cause)
 	}
 }
 
 func (a *API) getResponse(c *call) error {
 	id := c.r.PathValue("response_id")
-	if c.r.URL.Query().Get("stream") == "true" {
+	stream, err := c.wantsStream()
+	if err != nil {
+		return err
+	}
+	if stream {
 		events, err := a.service.ReplayResponse(c.ctx(), c.caller, id)
 		if err != nil {
 			return err
@@ -94,6 +104,17 @@ func (a *API) getResponse(c *call) error {
 		return err
 	}
 	return c.json(r)
+}
+
+// wantsStream reports whether a stored response is asked for as a stream: in the
+// query, or as OpenAI's client for Go does, in a body.
+func (c *call) wantsStream() (bool, error) {
+	root, err := c.optionalBody()
+	if err != nil {
+		return false, err
+	}
+	stream := root.Field("stream").True()
+	return stream || c.r.URL.Query().Get("stream") == "true", root.Err()
 }
 
 func (a *API) deleteResponse(c *call) error {

@@ -58,9 +58,9 @@ func symbolText(r rune) string {
 	return ""
 }
 
-// marks are the combining forms of the accents that old fonts draw on their
+// combining are the combining forms of the accents that old fonts draw on their
 // own.
-var marks = map[rune]rune{
+var combining = map[rune]rune{
 	'´': 0x301, '`': 0x300, '¨': 0x308, 'ˆ': 0x302, '^': 0x302, '˜': 0x303, '~': 0x303, '¯': 0x304,
 	'˘': 0x306, '˙': 0x307, '˚': 0x30a, '¸': 0x327, '˝': 0x30b, '˛': 0x328, 'ˇ': 0x30c,
 }
@@ -105,7 +105,7 @@ func overlaps(a, b placed) bool {
 
 // compose is the letter with the accent, 0 if there is no such letter.
 func compose(letter, accent rune) rune {
-	mark, ok := marks[accent]
+	mark, ok := combining[accent]
 	if !ok || !unicode.IsLetter(letter) {
 		return 0
 	}

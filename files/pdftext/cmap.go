@@ -96,7 +96,7 @@ func (m *cmap) finish() {
 func (m *cmap) operator(op string, operands []object) {
 	switch op {
 	case "endcodespacerange":
-		m.addSpaces(strings2(operands))
+		m.addSpaces(textsOf(operands))
 	case "endbfchar":
 		m.addChars(operands)
 	case "endbfrange":
@@ -154,8 +154,8 @@ func triples(operands []object) func(yield func(bounds [2]uint32, value object) 
 	}
 }
 
-// strings2 keeps the strings among operands.
-func strings2(operands []object) (out []string) {
+// textsOf keeps the strings among operands.
+func textsOf(operands []object) (out []string) {
 	for _, o := range operands {
 		if o.kind == text {
 			out = append(out, o.str)

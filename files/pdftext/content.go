@@ -36,6 +36,7 @@ type stream struct {
 	saved      []graphicsState
 	textMatrix matrix
 	lineMatrix matrix
+	shown      int // bytes of the strings being shown
 }
 
 // run draws a content stream.

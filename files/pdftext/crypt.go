@@ -18,10 +18,10 @@ import (
 type method string
 
 const (
-	methodNone  method = "None"
-	methodRC4   method = "V2"
-	methodAES   method = "AESV2"
-	methodAES56 method = "AESV3"
+	methodNone   method = "None"
+	methodRC4    method = "V2"
+	methodAES    method = "AESV2"
+	methodAES256 method = "AESV3"
 )
 
 // decrypter holds the file key. A nil decrypter decrypts nothing.
@@ -78,7 +78,7 @@ func newDecrypter(e object, id string) (*decrypter, error) {
 func cryptFilter(e object, key string) method {
 	filter := e.get("CF").get(e.get(key).str)
 	switch m := method(filter.get("CFM").str); m {
-	case methodRC4, methodAES, methodAES56:
+	case methodRC4, methodAES, methodAES256:
 		return m
 	}
 	return methodNone
@@ -247,7 +247,7 @@ func hashAES256(salt, user []byte, revision int) []byte {
 // given number and generation (algorithms 1 and 1.A).
 func (d *decrypter) decrypt(data []byte, id, generation int, m method) []byte {
 	switch m {
-	case methodAES56:
+	case methodAES256:
 		return decryptCBC(d.key, data)
 	case methodRC4, methodAES:
 		seed := append(bytes.Clone(d.key), byte(id), byte(id>>8), byte(id>>16), byte(generation), byte(generation>>8))

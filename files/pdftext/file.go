@@ -309,9 +309,6 @@ func (f *file) decode(l loaded) (data []byte, ok bool) {
 		if !f.meter.alive() {
 			return nil, false
 		}
-		if fl.parms.get("Predictor").int() == 2 && fl.parms.get("BitsPerComponent").kind == null {
-			data = bytes.Clone(data)
-		}
 		var err error
 		data, ok, err = fl.apply(data, f.meter.room())
 		if err != nil {

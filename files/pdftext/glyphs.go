@@ -84,11 +84,10 @@ func isPicture(glyph string) bool {
 	return ok && variant != "" && len(base) >= 4 && strings.Trim(base, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// listedGlyph looks a name up. Small capitals and old style figures are listed
-// with private characters; the plain ones are meant.
+// listedGlyph looks a name up. Small capitals and old style figures are those of
+// the plain glyph.
 func listedGlyph(glyph string) string {
-	s := glyphNames()[glyph]
-	if r, _ := utf8.DecodeRuneInString(s); r < 0xe000 || r > 0xf8ff {
+	if s := glyphNames()[glyph]; s != "" {
 		return s
 	}
 	for _, style := range []string{"small", "oldstyle", "superior", "inferior"} {
@@ -96,7 +95,7 @@ func listedGlyph(glyph string) string {
 			return strings.ToLower(glyphNames()[plain])
 		}
 	}
-	return s
+	return ""
 }
 
 // codedGlyph reads uni0041, uni00410042 and u1F600.

@@ -19,6 +19,9 @@ const (
 	lineShift  = 0.55 // off the baseline: another line
 	blankShift = 2.2  // off the baseline: a blank line between
 	backStep   = 0.6  // back on the same line
+	markShift  = 0.15 // off the baseline: the mark of a footnote before its text
+	markSize   = 1.2  // and how much larger the text is, as a factor
+	maxRun     = 20.0 // back for a run of another direction
 )
 
 // placed is a glyph on the page.
@@ -37,8 +40,10 @@ type line struct {
 	direction vector
 	size      float64
 	gaps      []gap
-	forward   int  // right-to-left letters drawn to the right of the one before
-	backward  int  // and to the left
+	forward   int    // right-to-left letters drawn to the right of the one before
+	backward  int    // and to the left
+	tail      []rune // what was drawn before text, to the right of it
+	tailStart vector
 	blank     bool // a blank line follows
 	literal   bool // no place on the page
 }
@@ -49,11 +54,14 @@ type gap struct {
 	from, to vector
 }
 
-// spot identifies a glyph at a place, to recognize what is drawn twice.
+// spot is a glyph in a cell of the page, to recognize what is drawn twice.
 type spot struct {
-	text string
-	x, y int32
+	text       string
+	size, x, y float32
 }
+
+// doubleShift is how far apart, in ems, two drawings of one glyph may be.
+const doubleShift = 0.1
 
 // maxSpots bounds the glyphs remembered of one page.
 const maxSpots = 200_000
@@ -65,12 +73,13 @@ type layout struct {
 	line    line
 	last    placed
 	hasLast bool
-	pending bool // a space was shown
-	spots   map[spot]bool
+	pending bool   // a space was shown
+	run     vector // where the glyphs began that follow each other to the right
+	spots   map[spot]vector
 	runes   int // held in lines
 }
 
-func newLayout() *layout { return &layout{spots: map[spot]bool{}} }
+func newLayout() *layout { return &layout{spots: map[spot]vector{}} }
 
 // size is how many bytes of text there are, about.
 func (l *layout) size() int { return l.out.Len() + l.runes }
@@ -113,6 +122,9 @@ func (l *layout) place(p placed) {
 	case p.text != "":
 		l.pending = true
 	}
+	if !l.hasLast || len(l.line.text) == 0 {
+		l.run = p.start
+	}
 	l.hasLast, l.last = true, p
 }
 
@@ -126,13 +138,20 @@ func (l *layout) extend(end vector) {
 // isDouble reports whether the same glyph was drawn at the same place before,
 // as is done for bold letters and shadows.
 func (l *layout) isDouble(p placed) bool {
-	cell := func(v float64) int32 { return int32(max(-1e9, min(1e9, math.Round(v/(0.12*p.size))))) }
-	s := spot{p.text, cell(p.start.x), cell(p.start.y)}
-	if l.spots[s] {
-		return true
+	// Cells are twice as wide as the shift, so that four of them hold all
+	// places close enough.
+	shift := doubleShift * p.size
+	cell := func(v float64) float32 { return float32(math.Floor(v / (2 * shift))) }
+	for _, dx := range []float64{-shift, shift} {
+		for _, dy := range []float64{-shift, shift} {
+			at, ok := l.spots[spot{p.text, float32(p.size), cell(p.start.x + dx), cell(p.start.y + dy)}]
+			if ok && at.minus(p.start).length() <= shift {
+				return true
+			}
+		}
 	}
 	if len(l.spots) < maxSpots {
-		l.spots[s] = true
+		l.spots[spot{p.text, float32(p.size), cell(p.start.x), cell(p.start.y)}] = p.start
 	}
 	return false
 }
@@ -153,6 +172,8 @@ func (l *layout) separate(p placed, isBlank bool) {
 		l.wide(p, along/em)
 	case along < -backStep*em:
 		l.back(p, isBlank, rtl)
+	case off > markShift*em && p.size > markSize*l.last.size && len(l.line.text) <= 3:
+		l.space(' ')
 	case rtl:
 		l.line.forward++
 	}
@@ -174,18 +195,43 @@ func (l *layout) wide(p placed, ems float64) {
 // right-to-left script drawn in its own order, or another line.
 func (l *layout) back(p placed, isBlank, rtl bool) {
 	em := max(p.size, l.last.size)
-	left := l.last.start.minus(p.end).dot(l.last.direction) // gap to the left of the last glyph
+	left := l.run.minus(p.end).dot(l.last.direction) // gap to the left of the last run
 	switch {
+	case l.line.forward > l.line.backward && left > -0.4*em && left < maxRun*em:
+		l.prepend()
 	case rtl && left > -0.4*em && left < tabGap*em:
 		l.line.backward++
 		if left > wordGap*em {
 			l.space(' ')
 		}
+	case l.line.backward > 0 && left > -0.4*em && left < maxRun*em:
+		// a number or a foreign word, whose first glyph is far to the left
 	case isBlank:
 		l.pending = true
 	case p.start.minus(l.last.end).dot(l.last.direction) < -1.6*em || left > wordGap*em:
 		l.breakLine(false)
 	}
+	l.run = p.start
+}
+
+// prepend makes room to the left of the line, for the next run of a line that
+// is drawn in visual order but from right to left.
+func (l *layout) prepend() {
+	l.line.tail = l.whole()
+	l.line.tailStart = l.line.start
+	l.line.text, l.line.gaps = nil, nil
+	l.pending = false
+}
+
+// whole is the text of the line with what was drawn to the right of it.
+func (l *layout) whole() []rune {
+	if l.line.tail == nil {
+		return l.line.text
+	}
+	if gap := l.line.tailStart.minus(l.line.end).dot(l.line.direction); gap > wordGap*l.line.size {
+		l.space(' ')
+	}
+	return append(l.line.text, l.line.tail...)
 }
 
 // space adds a space or a tab unless there is one.
@@ -226,6 +272,7 @@ func (l *layout) breakAway() {
 // breakLine ends the line; blank says that a blank line follows.
 func (l *layout) breakLine(blank bool) {
 	l.pending = false
+	l.line.text = l.whole()
 	if len(l.line.text) > 0 {
 		l.line.blank = blank
 		l.lines = append(l.lines, l.line)

@@ -24,14 +24,12 @@ const objectKey = "PlainNumber"
 // are off.
 const hiddenKey = "PlainHidden"
 
-// beside are keys that lead to what page text does not depend on, or back to
-// where the reader came from.
+// beside are keys that lead to what page text does not depend on. Keys that
+// could as well be the names of fonts or forms in a resource dictionary are
+// not among them.
 var beside = map[string]bool{
-	"Parent": true, "P": true, "StructParent": true, "StructTreeRoot": true, "Metadata": true, "PieceInfo": true,
-	"Dest": true, "A": true, "AA": true, "Popup": true, "IRT": true, "OutputIntents": true, "AF": true,
-	"SMask": true, "Mask": true, "ColorSpace": true, "Pattern": true, "Shading": true, "Group": true, "Alternates": true, "OPI": true,
-	"Halftone": true, "HT": true, "BG": true, "BG2": true, "UCR": true, "UCR2": true, "TR": true, "TR2": true,
-	"Lang": true, "CIDSet": true, "Usage": true,
+	"Parent": true, "Metadata": true, "PieceInfo": true, "OutputIntents": true, "CIDSet": true,
+	"ColorSpace": true, "Pattern": true, "Shading": true, "SMask": true,
 	objectKey: true,
 }
 

@@ -147,8 +147,6 @@ func (d *document) extract() Result {
 		}
 	}
 	res.Glyphs, res.Unmapped = d.glyphs, d.unmapped
-	if d.glyphs > 0 {
-		res.Text = out.text()
-	}
+	res.Text = out.text()
 	return res
 }

@@ -68,6 +68,13 @@ func (s *stream) nextLine(x, y float64) {
 // showOperands shows strings, and arrays of strings with adjustments between
 // them.
 func (s *stream) showOperands() {
+	s.shown = 0
+	for _, o := range s.operands {
+		s.shown += len(o.str)
+		for _, x := range o.items {
+			s.shown += len(x.str)
+		}
+	}
 	for _, o := range s.operands {
 		if o.kind == text {
 			s.show(o.str)
@@ -107,8 +114,12 @@ func (s *stream) show(raw string) {
 	}
 }
 
-// maxTracking is the character spacing, in ems, that does not separate words.
-const maxTracking = 0.5
+// Tracking is character spacing of at most so many ems in strings of at least
+// so many bytes.
+const (
+	maxTracking = 0.5
+	minTracked  = 5
+)
 
 // showGlyph places one glyph and moves on by its width.
 func (s *stream) showGlyph(g glyph) {
@@ -120,10 +131,10 @@ func (s *stream) showGlyph(g glyph) {
 	if g.isSpace {
 		spacing += t.wordSpace
 	}
-	// Wide character spacing sets cells of a table apart; narrow is tracking,
-	// and as good as part of the glyph.
+	// Character spacing is tracking, and as good as part of the glyph, unless
+	// it sets the cells of a table apart or stands in for a word space.
 	extent := spacing
-	if t.charSpace > maxTracking*math.Abs(t.size) {
+	if t.charSpace > maxTracking*math.Abs(t.size) || s.shown < minTracked {
 		extent = 0
 	}
 	direction := vector{rendering[0], rendering[1]}
