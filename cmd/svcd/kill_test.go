@@ -26,9 +26,10 @@ const (
 	killChild   = "SVC_KILL_TEST_CHILD" // set in the process that is the server
 )
 
-// TestMain is svcd itself in the processes that TestKill starts.
+// TestMain is svcd itself in the processes that TestKill starts, and in those
+// that svcd starts.
 func TestMain(m *testing.M) {
-	if os.Getenv(killChild) != "" {
+	if os.Getenv(killChild) != "" || len(os.Args) > 1 && os.Args[1] == extractCommand {
 		main()
 		return
 	}
