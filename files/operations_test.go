@@ -213,6 +213,25 @@ func TestAFileExpires(t *testing.T) {
 	})
 }
 
+func TestExpiryOfSeveralNamespaces(t *testing.T) {
+	e := newExpiry()
+	for _, n := range []struct {
+		ns storage.Namespace
+		at int64
+	}{{"a", 20}, {"b", 10}, {"a", 15}, {"b", 12}} {
+		e.note(n.ns, n.at)
+	}
+	at, found := e.earliest()
+	equal(t, []any{at, found}, []any{int64(10), true})
+	equal(t, e.due(9), nil)
+	equal(t, e.due(10), []storage.Namespace{"b"})
+	at, found = e.earliest()
+	equal(t, []any{at, found}, []any{int64(15), true})
+	equal(t, e.due(20), []storage.Namespace{"a"})
+	_, found = e.earliest()
+	equal(t, found, false)
+}
+
 // TestAnExpiredFileIsGone looks at a file that has expired and is not removed.
 func TestAnExpiredFileIsGone(t *testing.T) {
 	store := memstore.New()

@@ -33,7 +33,7 @@ func (s *Service) work(ctx context.Context) {
 			return
 		}
 		if err := s.process(ctx, j); err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "files: a file waits until the next start", "file", j.id, "err", err)
+			s.log.ErrorContext(ctx, "files: a file waits until the next start", "organization", string(j.ns), "file", j.id, "err", err)
 		}
 		s.queue.finish(j)
 	}
@@ -57,7 +57,7 @@ func (s *Service) process(ctx context.Context, j job) error {
 	if err != nil {
 		return err
 	}
-	w := &extraction{job: j, record: r, format: format, log: s.log.With("file", j.id, "format", format.String()), start: time.Now()}
+	w := &extraction{job: j, record: r, format: format, log: s.log.With("organization", string(j.ns), "file", j.id, "format", format.String()), start: time.Now()}
 	w.log.InfoContext(ctx, "extraction started", "bytes", r.Bytes)
 	err = s.tries(ctx, w)
 	if err == nil || ctx.Err() != nil || errors.Is(err, errNone) {

@@ -30,8 +30,8 @@ func TestADocumentIsProcessed(t *testing.T) {
 	equal(t, e.content(f.ID), "some text")
 	equal(t, keys(t, e.store), []string{"f/b/blob_00001/\x00\x00\x00\x00", "f/b/blob_00002/\x00\x00\x00\x00", "f/m/file_00001"})
 	for _, line := range []string{
-		`level=INFO msg="extraction started" file=file_00001 format=pdf bytes=9`,
-		`level=INFO msg="extraction done" file=file_00001 format=pdf duration=`, ` pages=1 characters=9 note=""`,
+		`level=INFO msg="extraction started" organization=org_1 file=file_00001 format=pdf bytes=9`,
+		`level=INFO msg="extraction done" organization=org_1 file=file_00001 format=pdf duration=`, ` pages=1 characters=9 note=""`,
 	} {
 		if !strings.Contains(e.logs.String(), line) {
 			t.Errorf("the log lacks %s:\n%s", line, e.logs)

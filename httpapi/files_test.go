@@ -19,6 +19,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
+	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
@@ -28,14 +29,16 @@ type fileAPI struct {
 	*API
 	t          testing.TB
 	script     *modeltest.Script
+	store      storage.Store
+	owner      accounts.Caller // who has the key
 	key, other string
 	reads      chan files.Extracted // what the next PDF has
 }
 
 func newFileAPI(t testing.TB, answers ...modeltest.Answer) *fileAPI {
 	t.Helper()
-	a := &fileAPI{t: t, script: modeltest.New(answers...), reads: make(chan files.Extracted)}
 	store := memstore.New()
+	a := &fileAPI{t: t, script: modeltest.New(answers...), store: store, reads: make(chan files.Extracted)}
 	ctx := context.Background()
 	books, err := accounts.New(ctx, accounts.Options{Store: store})
 	check(t, err)
@@ -45,6 +48,9 @@ func newFileAPI(t testing.TB, answers ...modeltest.Answer) *fileAPI {
 		k, err := books.CreateKey(ctx, accounts.NewKey{OrganizationID: o.ID})
 		check(t, err)
 		*key = k.Secret
+		if a.owner.Organization == "" {
+			a.owner.Organization = o.ID
+		}
 	}
 	check(t, books.Close())
 	var mu sync.Mutex
@@ -81,6 +87,23 @@ func (a *fileAPI) Extract(ctx context.Context, doc io.Reader, _ int64, _ files.F
 	case <-ctx.Done():
 		return files.Extracted{}, ctx.Err()
 	}
+}
+
+// stored are the keys of what is stored of files.
+func (a *fileAPI) stored() []string {
+	a.t.Helper()
+	found := []string{}
+	check(a.t, a.store.View(context.Background(), a.owner.Namespace(), func(tx storage.Tx) error {
+		found = []string{}
+		for entry, err := range tx.Scan(storage.Prefix([]byte("f/"))) {
+			if err != nil {
+				return err
+			}
+			found = append(found, string(entry.Key))
+		}
+		return nil
+	}))
+	return found
 }
 
 // do sends a request with the key.
@@ -260,7 +283,9 @@ func TestUploadErrors(t *testing.T) {
 		t.Run(c.rule, func(t *testing.T) {
 			a := newFileAPI(t)
 			expect(t, a.do("POST", "/v1/files", c.contentType, c.body), c.status, c.want)
-			expect(t, a.do("GET", "/v1/files", "", ""), 200, `{"object":"list","data":[],"first_id":null,"last_id":null,"has_more":false}`)
+			if stored := a.stored(); len(stored) > 0 {
+				t.Errorf("it leaves %q", stored)
+			}
 		})
 	}
 }
