@@ -38,7 +38,8 @@ func (a *API) createResponse(c *call) error {
 	return c.written(r)
 }
 
-// responseEvents writes the events of a response. A stream that cannot be
+// responseEvents writes the events of a response, those that follow each other
+// at once in one piece, since each costs the kernel as much as a token. A stream that cannot be
 // brought to its last event is aborted: a clean end would look like success.
 func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 	s := c.stream()
@@ -49,8 +50,12 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 		if err != nil {
 			return s.refuse(err)
 		}
-		buffer = appendResponseEvent(buffer[:0], &event)
-		if err := s.send(buffer); err != nil {
+		if buffer = appendResponseEvent(buffer, &event); event.More {
+			continue
+		}
+		err := s.send(buffer)
+		buffer = buffer[:0]
+		if err != nil {
 			return &fault.Error{Kind: fault.Canceled, Code: "request_canceled", Message: "The client went away.", Err: err}
 		}
 		if event.Type == responses.EventCompleted || event.Type == responses.EventFailed {
