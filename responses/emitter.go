@@ -35,7 +35,7 @@ func (e *emitter) emit(ev Event) {
 // lifecycle emits an event that carries the response as it stands.
 func (e *emitter) lifecycle(t EventType) {
 	snapshot := *e.response
-	e.emit(Event{Type: t, Response: &snapshot})
+	e.emit(Event{Type: t, Response: &snapshot, More: t == EventCreated})
 }
 
 // index is the output index of the last item.
@@ -44,7 +44,8 @@ func (e *emitter) index() int { return len(e.response.Output) - 1 }
 // add begins an item: it is in the output from now on, and shown as it is.
 func (e *emitter) add(item, shown conversations.Item) {
 	e.response.Output = append(e.response.Output, item)
-	e.emit(Event{Type: EventItemAdded, OutputIndex: e.index(), Item: shown})
+	_, more := item.(*conversations.Message) // its part follows
+	e.emit(Event{Type: EventItemAdded, OutputIndex: e.index(), Item: shown, More: more})
 }
 
 func (e *emitter) done(item conversations.Item) {
@@ -60,7 +61,7 @@ func (e *emitter) textDelta(text string, newID func(prefix string) string) {
 		e.message = &conversations.Message{ID: id, Status: conversations.InProgress, Role: model.Assistant}
 		shown := *e.message
 		e.add(e.message, &shown)
-		e.emit(Event{Type: EventPartAdded, OutputIndex: e.index(), ItemID: id, Part: &conversations.Part{Type: conversations.OutputText}})
+		e.emit(Event{Type: EventPartAdded, OutputIndex: e.index(), ItemID: id, Part: &conversations.Part{Type: conversations.OutputText}, More: true})
 	}
 	e.text.WriteString(text)
 	e.emit(Event{Type: EventTextDelta, OutputIndex: e.index(), ItemID: e.message.ID, Text: text})
@@ -87,11 +88,11 @@ func (e *emitter) closeItem(status conversations.Status, phase string) {
 	whole := e.seal(status, phase)
 	switch {
 	case message != nil:
-		e.emit(Event{Type: EventTextDone, OutputIndex: e.index(), ItemID: message.ID, Text: whole})
-		e.emit(Event{Type: EventPartDone, OutputIndex: e.index(), ItemID: message.ID, Part: &message.Content[0]})
+		e.emit(Event{Type: EventTextDone, OutputIndex: e.index(), ItemID: message.ID, Text: whole, More: true})
+		e.emit(Event{Type: EventPartDone, OutputIndex: e.index(), ItemID: message.ID, Part: &message.Content[0], More: true})
 		e.done(message)
 	case call != nil:
-		e.emit(Event{Type: EventArgumentsDone, OutputIndex: e.index(), ItemID: call.ID, Name: call.Name, Text: whole})
+		e.emit(Event{Type: EventArgumentsDone, OutputIndex: e.index(), ItemID: call.ID, Name: call.Name, Text: whole, More: true})
 		e.done(call)
 	}
 }
@@ -130,6 +131,6 @@ func (e *emitter) search(w *conversations.WebSearch, run func()) {
 // fail ends the stream of a turn that failed. The item that was open stays in
 // the output as far as it came.
 func (e *emitter) fail(err *fault.Error) {
-	e.emit(Event{Type: EventError, Error: err})
+	e.emit(Event{Type: EventError, Error: err, More: true})
 	e.lifecycle(EventFailed)
 }

@@ -33,7 +33,8 @@ const (
 // depends on the type. Events are the consumer's to keep and not to change.
 type Event struct {
 	Type     EventType
-	Sequence int // from 0, without gaps
+	Sequence int  // from 0, without gaps
+	More     bool // the next event follows at once: one write may carry both
 
 	OutputIndex int                 // of every event about an item: its place in the output
 	ItemID      string              // of every event about a part of an item
