@@ -55,11 +55,11 @@ func checkDecoded(t *testing.T, item conversations.Item) {
 			}
 		}
 	case *conversations.FunctionCall:
-		if item.ID != "" || item.Status != "" {
+		if item.ID != "" || item.Status != "" || item.CallID == "" || item.Name == "" {
 			t.Fatalf("decoded %+v", item)
 		}
 	case *conversations.FunctionCallOutput:
-		if item.ID != "" || item.Call != "" {
+		if item.ID != "" || item.Call != "" || item.CallID == "" {
 			t.Fatalf("decoded %+v", item)
 		}
 	case *conversations.WebSearch:
