@@ -146,17 +146,17 @@ func (t *turn) historyIDs() map[string]bool {
 	return known
 }
 
-// readDocuments reads the files of the input, which must all be there, and those
-// of the history, where a file that has been deleted since is said to be.
+// readDocuments reads the files of the input, which must all be there, and then
+// those of the history, where a file that has been deleted since is said to be.
 func (t *turn) readDocuments(ctx context.Context) error {
 	t.documents = map[string]model.Document{}
-	for _, e := range t.point.Entries {
-		if err := t.readFiles(ctx, e.Item, true); err != nil {
+	for _, item := range t.input {
+		if err := t.readFiles(ctx, item, false); err != nil {
 			return err
 		}
 	}
-	for _, item := range t.input {
-		if err := t.readFiles(ctx, item, false); err != nil {
+	for _, e := range t.point.Entries {
+		if err := t.readFiles(ctx, e.Item, true); err != nil {
 			return err
 		}
 	}
