@@ -1,6 +1,11 @@
 package svc
 
-import "context"
+import (
+	"context"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+)
 
 // Bootstrap makes a new store usable: it sees to it that the key is accepted,
 // for an organization named default that is created with 1,000 dollars of
@@ -18,8 +23,30 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	return s.accounts.Authenticate(ctx, key)
 }
 
+// Admit counts one request of a caller against its organization's limit and
+// returns what is left of its limits. The error is RateLimited. Package httpapi
+// calls it for each request; the limit on tokens is part of every operation that
+// calls a model.
+func (s *Service) Admit(caller Caller) (accounts.Quotas, error) {
+	return s.accounts.Admit(caller)
+}
+
 // CallerFor returns a caller that acts for an organization without a key, for
 // programs that embed the service. The error is NotFound or Denied.
 func (s *Service) CallerFor(ctx context.Context, organization string) (Caller, error) {
 	return s.accounts.CallerFor(ctx, organization)
+}
+
+// LocalCaller returns a caller for a program that embeds the service for itself:
+// one that acts for the organization default, which it creates if there is none
+// yet, with 1,000 dollars of credits.
+func (s *Service) LocalCaller(ctx context.Context) (Caller, error) {
+	caller, err := s.CallerFor(ctx, DefaultOrganization)
+	if !fault.Is(err, fault.NotFound) {
+		return caller, err
+	}
+	if _, err := s.Bootstrap(ctx, ""); err != nil {
+		return Caller{}, err
+	}
+	return s.CallerFor(ctx, DefaultOrganization)
 }

@@ -72,6 +72,8 @@ type Service struct {
 	used    lastUsed
 	ledgers sync.Map // organization ID to *ledger
 
+	allowances sync.Map // organization ID to *allowance
+
 	foldEvery uint64       // entries between two checkpoints of a ledger
 	folds     chan *ledger // ledgers that are due for a checkpoint
 

@@ -130,7 +130,12 @@ func (s *Service) lookUp(ctx context.Context, hash keyHash) (*grant, error) {
 
 // caller returns the caller that acts for the organization itself.
 func (r organizationRecord) caller() Caller {
-	return Caller{Organization: r.ID, ZeroDataRetention: r.ZeroDataRetention}
+	return Caller{
+		Organization:      r.ID,
+		ZeroDataRetention: r.ZeroDataRetention,
+		RequestsPerMinute: r.RequestsPerMinute,
+		TokensPerMinute:   r.TokensPerMinute,
+	}
 }
 
 // refusal returns why nobody may act for the organization, or nil. The zero

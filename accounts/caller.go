@@ -17,6 +17,9 @@ type Caller struct {
 	Key               string   // key_… ID, empty where a program acts for the organization itself
 	Models            []string // model IDs that may be used, nil for every model; shared, not to be changed
 	ZeroDataRetention bool     // whether the organization forbids storing conversations
+
+	RequestsPerMinute int // the organization's limit, 0 for none
+	TokensPerMinute   int // the organization's limit, 0 for none
 }
 
 // Namespace returns the key space of the caller's organization.

@@ -161,9 +161,11 @@ func (s *Service) Balance(ctx context.Context, organization string) (Micros, err
 	return Micros(l.balance.Load()), nil
 }
 
-// Afford returns nil where the caller's organization has credits, and NoCredits
-// (insufficient_credits) where its balance is not above zero. It does no I/O once
-// the balance is known. It is called before any model is.
+// Afford returns nil where the caller's organization has credits and tokens. The
+// error is NoCredits (insufficient_credits) where its balance is not above zero,
+// and RateLimited (rate_limit_exceeded) where it has used up the tokens that it
+// may use at present. Afford does no I/O once the balance is known. It is called
+// before any model is.
 func (s *Service) Afford(ctx context.Context, c Caller) error {
 	balance, err := s.Balance(ctx, c.Organization)
 	if err != nil {
@@ -172,7 +174,7 @@ func (s *Service) Afford(ctx context.Context, c Caller) error {
 	if balance <= 0 {
 		return &fault.Error{Kind: fault.NoCredits, Code: CodeNoCredits, Message: "The organization has no credits left."}
 	}
-	return nil
+	return s.checkTokens(c)
 }
 
 // credit returns the entry for credits that the administration adds.

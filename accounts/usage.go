@@ -54,11 +54,14 @@ func (s *Service) Cost(use Use) (Micros, error) {
 //
 // Where the result has been sent already, ctx must outlive the client's request
 // (see [context.WithoutCancel]).
+//
+// The tokens count against the organization's limit from then on.
 func (s *Service) Charge(ctx context.Context, c Caller, use Use, also func(storage.Tx) error) (Entry, error) {
 	cost, err := s.Cost(use)
 	if err != nil {
 		return Entry{}, err
 	}
+	s.spendTokens(c, use) // whether or not it can be written, it was used
 	return s.post(ctx, Entry{
 		Organization: c.Organization,
 		Key:          c.Key,

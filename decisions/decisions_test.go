@@ -366,6 +366,14 @@ func TestDecideRefusesScoresOfOtherOptions(t *testing.T) {
 	}
 }
 
+func TestDecideSurvivesAPanicOfTheModel(t *testing.T) {
+	f := newFixture(t, &modeltest.Script{Scores: func(context.Context, *model.ScoreRequest) (*model.Scores, error) { panic("lost") }})
+	_, err := f.Decide(t.Context(), f.caller, request(noulQuestions(1)...))
+	if !fault.Is(err, fault.Internal) {
+		t.Errorf("got %v, want an Internal error", err)
+	}
+}
+
 func TestDecideContextWindow(t *testing.T) {
 	const window = 1280 // of which 10 are kept free
 	long := json.RawMessage(`"` + strings.Repeat("x", window) + `"`)

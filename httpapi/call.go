@@ -70,12 +70,20 @@ func (a *answer) Write(p []byte) (int, error) {
 
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// authenticated runs e for a caller with a valid key.
+// authenticated runs e for a caller with a valid key, within the limits of its
+// organization and of the process.
 func authenticated(e endpoint) endpoint {
 	return func(c *call) error {
+		if err := c.api.slots.take(); err != nil {
+			return err
+		}
+		defer c.api.slots.give()
 		caller, err := c.api.service.Authenticate(c.ctx(), bearer(c.r))
 		c.caller = caller
 		if err != nil {
+			return err
+		}
+		if err := c.admit(); err != nil {
 			return err
 		}
 		return e(c)

@@ -31,6 +31,10 @@ type Options struct {
 	// Ready is asked by GET /readyz; nil is always ready.
 	Ready func() error
 
+	// MaxRequests is how many requests with an API key may run at once, streams
+	// included. One more is refused with 503. 0 is DefaultMaxRequests.
+	MaxRequests int
+
 	// NewRequestID makes the X-Request-Id of an answer; nil is a random one.
 	NewRequestID func() string
 }
@@ -40,6 +44,7 @@ type API struct {
 	service *svc.Service
 	opts    Options
 	mux     *http.ServeMux
+	slots   slots
 }
 
 // New returns the handler. It is safe for concurrent use, like any handler, and
@@ -51,14 +56,19 @@ func New(service *svc.Service, opts Options) *API {
 	if opts.NewRequestID == nil {
 		opts.NewRequestID = func() string { return ids.New("req") }
 	}
-	a := &API{service: service, opts: opts, mux: http.NewServeMux()}
-	for _, routes := range []map[string]methods{a.routes(), a.chatRoutes()} {
+	a := &API{service: service, opts: opts, mux: http.NewServeMux(), slots: newSlots(opts.MaxRequests)}
+	for _, routes := range a.tables() {
 		for path, methods := range routes {
 			a.mux.Handle(path, a.handler(methods))
 		}
 	}
 	a.mux.Handle("/", a.handler(nil))
 	return a
+}
+
+// tables are all routes, by whose they are.
+func (a *API) tables() []map[string]methods {
+	return []map[string]methods{a.routes(), a.adminRoutes()}
 }
 
 // ServeHTTP implements [http.Handler].
@@ -71,7 +81,7 @@ type endpoint func(*call) error
 // methods are the endpoints of one path by HTTP method.
 type methods map[string]endpoint
 
-// routes is the table of the paths that belong to no noun of the spec.
+// routes are the paths of the interface.
 func (a *API) routes() map[string]methods {
 	return map[string]methods{
 		"/healthz": {"GET": a.health},
@@ -87,6 +97,11 @@ func (a *API) routes() map[string]methods {
 		"/v1/responses/{response_id}":             {"GET": authenticated(a.getResponse), "DELETE": authenticated(a.deleteResponse)},
 		"/v1/responses/{response_id}/cancel":      {"POST": authenticated(a.cancelResponse)},
 		"/v1/responses/{response_id}/input_items": {"GET": authenticated(a.listInputItems)},
+
+		"/v1/chat/completions": {"POST": authenticated(a.createChat), "GET": authenticated(a.listChats)},
+		"/v1/chat/completions/{completion_id}": {
+			"GET": authenticated(a.getChat), "POST": authenticated(a.updateChat), "DELETE": authenticated(a.deleteChat)},
+		"/v1/chat/completions/{completion_id}/messages": {"GET": authenticated(a.listChatMessages)},
 
 		"/v1/conversations": {"POST": authenticated(a.createConversation)},
 		"/v1/conversations/{conversation_id}": {

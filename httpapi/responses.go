@@ -82,13 +82,17 @@ func (c *call) usedResponse(r *responses.Response) {
 		c.inputTokens, c.outputTokens = r.Usage.InputTokens, r.Usage.OutputTokens
 	}
 	if r.Error != nil {
-		c.err = &fault.Error{Kind: fault.Upstream, Code: r.Error.Code, Message: r.Error.Message}
+		c.err = fault.From(r.Error.Cause)
 	}
 }
 
 func (a *API) getResponse(c *call) error {
 	id := c.r.PathValue("response_id")
-	if c.r.URL.Query().Get("stream") == "true" {
+	stream, err := c.wantsStream()
+	if err != nil {
+		return err
+	}
+	if stream {
 		events, err := a.service.ReplayResponse(c.ctx(), c.caller, id)
 		if err != nil {
 			return err
@@ -100,6 +104,17 @@ func (a *API) getResponse(c *call) error {
 		return err
 	}
 	return c.json(r)
+}
+
+// wantsStream reports whether a stored response is asked for as a stream: in the
+// query, or as OpenAI's client for Go does, in a body.
+func (c *call) wantsStream() (bool, error) {
+	root, err := c.optionalBody()
+	if err != nil {
+		return false, err
+	}
+	stream := root.Field("stream").True()
+	return stream || c.r.URL.Query().Get("stream") == "true", root.Err()
 }
 
 func (a *API) deleteResponse(c *call) error {

@@ -43,7 +43,13 @@ type Response struct {
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+
+	Cause error `json:"-"` // what happened, for logs; nil in a response that is read back
 }
+
+// Error returns the message, so that a failed response can be returned as an
+// error.
+func (e *Error) Error() string { return e.Message }
 
 // Echo are the fields of the request that its response repeats, in the form in
 // which they are stored.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/guard"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
 )
@@ -111,7 +112,11 @@ func (t *turn) runQueries(ctx context.Context, queries []string) string {
 }
 
 func (t *turn) runQuery(ctx context.Context, query string) string {
-	results, err := t.o.Search.Search(ctx, query)
+	var results []websearch.Result
+	err := guard.Call(func() (err error) {
+		results, err = t.o.Search.Search(ctx, query)
+		return err
+	})
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		t.o.Log.LogAttrs(ctx, slog.LevelWarn, "responses: a web search failed", slog.String("response", t.response.ID), slog.Any("err", err))
 	}

@@ -386,7 +386,7 @@ func (t *turn) dies(ctx context.Context, err error) {
 		t.o.Log.LogAttrs(ctx, slog.LevelWarn, "responses: a turn failed", slog.String("response", t.response.ID), slog.Any("err", err))
 	}
 	t.response.Incomplete = ""
-	t.response.Error = &Error{Code: e.Code, Message: e.Message}
+	t.response.Error = &Error{Code: e.Code, Message: e.Message, Cause: e}
 }
 
 // save charges the turn and, unless it is not to be kept, stores it in the same

@@ -25,11 +25,11 @@ type Namespace string
 // [ErrTooLarge] by every implementation, so that a program that works on one
 // store works on all.
 const (
-	MaxNamespace = 64      // bytes in a namespace's name
-	MaxKey       = 512     // bytes in a key
-	MaxValue     = 1 << 20 // bytes in a value: 1 MiB
-	MaxTxBytes   = 8 << 20 // bytes of keys and values that one transaction sets: 8 MiB
-	MaxTxWrites  = 50_000  // Set and Delete calls in one transaction
+	MaxNamespace = 64       // bytes in a namespace's name
+	MaxKey       = 512      // bytes in a key
+	MaxValue     = 8 << 20  // bytes in a value: 8 MiB
+	MaxTxBytes   = 16 << 20 // bytes of keys and values that one transaction gives to Set and Delete: 16 MiB
+	MaxTxWrites  = 50_000   // Set and Delete calls in one transaction
 )
 
 // The errors of the contract. Implementations return them, possibly wrapped;
@@ -74,7 +74,8 @@ type Store interface {
 
 // Tx is one transaction in one namespace. It is not safe for concurrent use
 // and ends with the function it was handed to. A read sees the transaction's
-// own earlier writes.
+// own earlier writes. When the function has returned its methods fail, and when
+// the context has ended they fail with its error.
 type Tx interface {
 	// Get returns the value of key, or ErrNotFound. The bytes are the caller's.
 	Get(key []byte) ([]byte, error)

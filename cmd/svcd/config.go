@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/seed-506d8e5d/svc/httpapi"
 )
 
 // config is what the flags and the environment say.
@@ -14,6 +17,10 @@ type config struct {
 	apiKey string
 	search string
 	grace  time.Duration
+
+	adminKey    string
+	maxRequests int
+	models      models
 }
 
 // inMemory is the value of -data that keeps everything in memory.
@@ -27,9 +34,41 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "listen `address`; port 0 picks a free one")
 	flags.StringVar(&c.data, "data", "./svc-data", "`directory` of the data; "+inMemory+" keeps everything in memory")
 	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
+	flags.StringVar(&c.adminKey, "admin-key", "", "a `key` that may administer at /admin/v1; without it nobody can")
+	flags.IntVar(&c.maxRequests, "max-requests", httpapi.DefaultMaxRequests, "how `many` requests may run at once; one more is refused")
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
+	var url, key, name, file string
+	flags.StringVar(&url, "upstream", "", "base `URL` of an OpenAI-compatible model server, such as http://127.0.0.1:11434/v1")
+	flags.StringVar(&key, "upstream-key", "", "bearer `key` sent to it")
+	flags.StringVar(&name, "upstream-model", "", "`name` of the model there; without it the model ID of the request")
+	flags.StringVar(&file, "config", "", "JSON `file` for several models and servers, and prices")
 	flags.DurationVar(&c.grace, "grace", 10*time.Second, "how long running requests may go on after SIGTERM")
 
+	if err := e.setFlags(flags); err != nil {
+		return c, err
+	}
+	if err := flags.Parse(e.args); err != nil {
+		return c, err
+	}
+	if flags.NArg() > 0 {
+		return c, fmt.Errorf("a command comes before the flags: svcd %s", flags.Arg(0))
+	}
+	var err error
+	switch {
+	case url != "" && file != "":
+		return c, errors.New("-upstream and -config both say where the models run; give one of them")
+	case file != "":
+		c.models, err = readModels(file, e.getenv)
+	case url != "":
+		c.models, err = oneUpstream(url, key, name)
+	case key != "" || name != "":
+		err = errors.New("-upstream-key and -upstream-model need -upstream")
+	}
+	return c, err
+}
+
+// setFlags gives the flags the values that the environment has for them.
+func (e environment) setFlags(flags *flag.FlagSet) error {
 	var err error
 	flags.VisitAll(func(f *flag.Flag) {
 		name := variable(f.Name)
@@ -40,16 +79,7 @@ func (e environment) config() (config, error) {
 			}
 		}
 	})
-	if err != nil {
-		return c, err
-	}
-	if err := flags.Parse(e.args); err != nil {
-		return c, err
-	}
-	if flags.NArg() > 0 {
-		return c, fmt.Errorf("there is no command %q; svcd -help lists the flags", flags.Arg(0))
-	}
-	return c, nil
+	return err
 }
 
 // variable names the environment variable of a flag.
@@ -57,6 +87,8 @@ func variable(flag string) string {
 	switch flag {
 	case "search":
 		return "SVC_SEARCH_URL"
+	case "upstream":
+		return "SVC_UPSTREAM_URL"
 	}
 	return "SVC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

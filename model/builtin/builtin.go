@@ -119,15 +119,15 @@ func (b *Backend) reply(ctx context.Context, req *model.Request) (reply, error) 
 	if err := ctx.Err(); err != nil {
 		return reply{}, err
 	}
-	text, err := b.answerText(req, c)
+	text, err := b.answerText(ctx, req, c)
 	return reply{text: text}, err
 }
 
 // answerText makes the text of an answer in the form that the request wants.
-func (b *Backend) answerText(req *model.Request, c *conversation) (string, error) {
+func (b *Backend) answerText(ctx context.Context, req *model.Request, c *conversation) (string, error) {
 	switch req.Format.Type {
 	case model.FormatSchema:
-		return b.fillFormat(req.Format, c)
+		return b.fillFormat(ctx, req.Format, c)
 	case model.FormatObject:
 		return objectText(c), nil
 	}

@@ -43,6 +43,9 @@ func addParts(way []*jsonschema.Schema, s *jsonschema.Schema) [][]*jsonschema.Sc
 	for _, branches := range disjuncts(s) {
 		var next [][]*jsonschema.Schema
 		for _, branch := range branches {
+			if len(next) >= mostAlternatives {
+				break
+			}
 			branchWays := slices.Clone(ways)
 			for _, part := range branch {
 				branchWays = addSchema(branchWays, part)

@@ -88,6 +88,14 @@ func mentioned(text string, names []string) (int, bool) {
 // boolean returns whether the text supports what a field is called, and whether
 // the text says anything about it.
 func (f *facts) boolean(fd field) (value, found bool) {
+	truth := remember(f.truths, fd.name, func() finding[bool] {
+		value, found := f.findTruth(fd)
+		return finding[bool]{value, found}
+	})
+	return truth.value, truth.ok
+}
+
+func (f *facts) findTruth(fd field) (value, found bool) {
 	var words []string
 	for _, word := range fd.words() {
 		if !stopWords[word] {
@@ -97,7 +105,7 @@ func (f *facts) boolean(fd field) (value, found bool) {
 	if len(words) == 0 {
 		return false, false
 	}
-	if v, ok := labelled(f.message, labels(fd.words())); ok && (v == "true" || v == "yes" || v == "false" || v == "no") {
+	if v, ok := f.labelled(fd.words()); ok && (v == "true" || v == "yes" || v == "false" || v == "no") {
 		return v == "true" || v == "yes", true
 	}
 	const sure = 0.3
@@ -120,14 +128,40 @@ func (f *facts) list(fd field, allowed []any) []any {
 	if pattern := classPatterns[class]; pattern != nil && (class == "email" || class == "url" || class == "date") {
 		return asValues(f.findAll(pattern[0]))
 	}
-	for _, text := range f.texts {
-		if items := listIn(text, fd.words()); len(items) > 0 {
-			return typedValues(items)
-		}
+	if class == "person" {
+		return asValues(f.people())
+	}
+	if items := remember(f.lists, fd.name, func() []string { return f.findList(fd.words()) }); len(items) > 0 {
+		return typedValues(items)
 	}
 	if class == "text" && f.free != "" {
 		v, _ := f.textValue(fd.words())
 		return []any{v}
+	}
+	return nil
+}
+
+var (
+	anyName  = regexp.MustCompile(properName)
+	dateName = regexp.MustCompile(`^(?:` + datePattern + `|January|February|March|April|June|July|August|September|October|November|December)`)
+)
+
+// people returns what looks like names of people in the message.
+func (f *facts) people() []string {
+	var found []string
+	for _, name := range anyName.FindAllString(f.message, -1) {
+		if !isCommonName(name) && !dateName.MatchString(name) && !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func (f *facts) findList(words []string) []string {
+	for i, text := range f.texts {
+		if items := listIn(text, f.wordsOf(i), words); len(items) > 0 {
+			return items
+		}
 	}
 	return nil
 }
@@ -172,39 +206,50 @@ func singulars(words []string) []string {
 }
 
 var (
-	listItem    = `[^,;:.!?\n]{1,60}`
-	plainList   = regexp.MustCompile(`(` + listItem + `(?:, ` + listItem + `)+,? (?:and|or) [^,;:.!?\n]{1,60}|` + listItem + `(?:, ` + listItem + `){2,})`)
-	splitList   = regexp.MustCompile(`\s*,\s*(?:and |or )?|\s+and\s+|\s+or\s+`)
-	pairWithAnd = `([^,;:.!?\n]{1,60}(?:, [^,;:.!?\n]{1,60})*,? and [^,;:.!?\n]{1,60})`
+	listItem  = `[^,;:.!?\n]{1,60}`
+	plainList = regexp.MustCompile(`(` + listItem + `(?:, ` + listItem + `)+,? (?:and|or) [^,;:.!?\n]{1,60}|` + listItem + `(?:, ` + listItem + `){2,})`)
+	splitList = regexp.MustCompile(`\s*,\s*(?:and |or )?|\s+and\s+|\s+or\s+`)
 )
 
 // listIn returns the members of a list in a text: the one after a word of the
-// field, or the first that stands after a colon or among commas.
-func listIn(text string, words []string) []string {
-	var patterns []*regexp.Regexp
+// field, or the first among commas.
+func listIn(text string, spans []span, words []string) []string {
+	const longest = 300
 	for _, word := range words {
-		if stopWords[word] {
-			continue
+		single := strings.TrimSuffix(word, "s")
+		for _, s := range spans {
+			if stopWords[word] || !strings.EqualFold(strings.TrimSuffix(text[s.start:s.end], "s"), single) {
+				continue
+			}
+			rest := text[s.end:min(len(text), s.end+longest)]
+			colon := strings.HasPrefix(rest, ":")
+			rest = strings.TrimLeft(rest, ": ")
+			for _, link := range []string{"are ", "is ", "of ", "include ", "like ", "such as "} {
+				rest = strings.TrimPrefix(rest, link)
+			}
+			rest = until(rest, ";:.!?\n")
+			items := splitList.Split(rest, -1)
+			if len(items) > 1 && strings.Contains(rest, " and ") || colon && rest != "" {
+				return cleanItems(items, 0)
+			}
 		}
-		patterns = append(patterns, regexp.MustCompile(`(?i)\b`+regexp.QuoteMeta(strings.TrimSuffix(word, "s"))+`s?\b(?: are| is|:| of| include| like)?:? `+pairWithAnd),
-			regexp.MustCompile(`(?i)\b`+regexp.QuoteMeta(strings.TrimSuffix(word, "s"))+`s?: ?(`+listItem+`(?:, `+listItem+`)*)`))
 	}
-	for _, pattern := range append(patterns, plainList) {
-		if m := pattern.FindStringSubmatch(text); m != nil {
-			return cleanItems(splitList.Split(m[1], -1))
-		}
+	if m := plainList.FindStringSubmatch(text); m != nil {
+		items := splitList.Split(m[1], -1)
+		return cleanItems(items, len(strings.Fields(items[1])))
 	}
 	return nil
 }
 
-// cleanItems trims the members of a list. What stands before the first, as in
-// "I need to buy milk, eggs and bread", is taken off it.
-func cleanItems(items []string) []string {
+// cleanItems trims the members of a list. Of the first, only the last words are
+// kept where their number is not 0: in "I need to buy milk, eggs and bread" it
+// is one.
+func cleanItems(items []string, words int) []string {
 	var clean []string
 	for i, item := range items {
 		item = strings.Trim(item, " \"“”'*-")
-		if i == 0 && len(items) > 1 {
-			item = lastWords(item, len(strings.Fields(strings.TrimSpace(items[1]))))
+		if i == 0 && words > 0 {
+			item = lastWords(item, words)
 		}
 		if item != "" {
 			clean = append(clean, item)
@@ -216,7 +261,7 @@ func cleanItems(items []string) []string {
 // lastWords returns the last n words of a text.
 func lastWords(text string, n int) string {
 	words := strings.Fields(text)
-	return strings.Join(words[max(0, len(words)-max(n, 1)):], " ")
+	return strings.Join(words[max(0, len(words)-n):], " ")
 }
 
 func asValues(texts []string) []any {

@@ -9,7 +9,8 @@ import (
 // classOf says what kind of value a word in the name of a field asks for.
 var classOf = classes(map[string]string{
 	"place":    "city location place town destination origin country region where venue state capital",
-	"person":   "name person author customer user contact recipient sender attendee owner firstname lastname fullname patient employee speaker",
+	"person":   "name person author customer user contact recipient sender attendee owner firstname lastname fullname patient employee speaker participant guest member people",
+	"company":  "company vendor supplier merchant organization organisation employer brand seller buyer",
 	"email":    "email mail",
 	"url":      "url uri link website homepage",
 	"phone":    "phone telephone mobile fax",
@@ -48,13 +49,18 @@ var classPatterns = map[string][]*regexp.Regexp{
 	"place": {
 		regexp.MustCompile(`\b(?:[Ii]n|[Aa]t|[Ff]or|[Nn]ear|[Tt]o|[Ff]rom|[Oo]f)\s+` + properName),
 		regexp.MustCompile(properName + `['’]s\b`),
-		regexp.MustCompile(`\b(?:weather|live|lives|living|located|based|forecast|temperature)\s+(?:in|for|at)\s+(\pL+)`),
+		regexp.MustCompile(`\b(?:weather|live|lives|living|located|based|forecast|temperature)\b[^.?!\n]{0,20}?\s(?:in|for|at)\s+(\pL+(?: \pL+)?)\s*(?:[?.!,]|$)`),
+		regexp.MustCompile(`\b(?:weather|live|lives|living|located|based|forecast|temperature)\b[^.?!\n]{0,20}?\s(?:in|for|at)\s+(\pL+)`),
 		regexp.MustCompile(`[\pL,] ` + properName),
 	},
 	"person": {
 		regexp.MustCompile(`\b(?:[Nn]ame is|I am|I'm|I’m|named|called)\s+` + properName),
 		regexp.MustCompile(`\b(?:with|to|from|by|for|invite|contact|call|email)\s+` + properName),
 		regexp.MustCompile(`(?:^|[.!?\n]\s*|[\pL,] )` + properName),
+	},
+	"company": {
+		regexp.MustCompile(properName + ` (?:Inc|Corp|Ltd|LLC|GmbH|AG)\b`),
+		regexp.MustCompile(`\b(?:from|by|at|with|for)\s+` + properName),
 	},
 	"email":    {emailPattern},
 	"url":      {urlPattern},
@@ -92,6 +98,9 @@ func classValue(text, class string, words []string) (string, bool) {
 	case containsAny(words, "to", "destination", "target", "arrival") && class != "date":
 		patterns = append([]*regexp.Regexp{toName}, patterns...)
 	}
+	if class == "date" {
+		patterns = append([]*regexp.Regexp{afterWords(words)}, patterns...)
+	}
 	for _, pattern := range patterns {
 		for _, m := range pattern.FindAllStringSubmatch(text, -1) {
 			if value := firstGroup(m); !isCommonName(value) {
@@ -100,6 +109,16 @@ func classValue(text, class string, words []string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// afterWords returns the pattern of a date that follows a word of a field, as in
+// "due 2026-03-01" for due_date.
+func afterWords(words []string) *regexp.Regexp {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = regexp.QuoteMeta(word)
+	}
+	return regexp.MustCompile(`(?i)\b(?:` + strings.Join(quoted, "|") + `)\b\W{0,3}(?:(?:on|by|at|is|date)\W{1,2}){0,2}(` + datePattern + `)`)
 }
 
 func containsAny(words []string, wanted ...string) bool {
@@ -137,26 +156,36 @@ var formatPatterns = map[string]*regexp.Regexp{
 	"duration":  regexp.MustCompile(`\bP(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?\b`),
 }
 
-// formatted returns the strings in the text that have a format.
-func (f *facts) formatted(format string) []string {
+// formatted returns the strings in the text that have a format, those first that
+// the words of a field lead to.
+func (f *facts) formatted(format string, fd field) []string {
 	const most = 8
 	var patterns []*regexp.Regexp
+	var found []string
+	if format == "date" {
+		for _, text := range f.texts {
+			if m := afterWords(fd.words()).FindStringSubmatch(text); m != nil {
+				found = append(found, m[1])
+			}
+		}
+	}
 	if own := formatPatterns[format]; own != nil {
 		patterns = append(patterns, own)
 	}
 	patterns = append(patterns, classPatterns[formatClass[format]]...)
-	var found []string
 	for _, text := range f.texts {
 		for _, pattern := range patterns {
-			for _, value := range pattern.FindAllString(text, most) {
-				found = append(found, value)
-				if whole, ok := standard(format, value); ok {
-					found = append(found, whole)
-				}
-			}
+			found = append(found, pattern.FindAllString(text, most)...)
 		}
 	}
-	return found
+	var forms []string
+	for _, value := range found {
+		forms = append(forms, value)
+		if whole, ok := standard(format, value); ok {
+			forms = append(forms, whole)
+		}
+	}
+	return forms
 }
 
 // matching returns the parts of the text that a pattern matches once its anchors

@@ -77,15 +77,14 @@ func (f *facts) numbers(fd field) []number {
 	if len(f.all) == 0 {
 		return nil
 	}
-	words := fd.words()
-	places, money := f.mentions(words)
+	m := remember(f.mentions, fd.name, func() mention { return f.findMentions(fd.words()) })
 	type rated struct {
 		number
 		distance float64
 	}
 	var close []rated
 	for _, n := range f.all {
-		if distance := distanceTo(places, n, money); distance <= near {
+		if distance := m.distance(n); distance <= near {
 			close = append(close, rated{n, distance})
 		}
 	}
@@ -102,37 +101,44 @@ func (f *facts) numbers(fd field) []number {
 	return found
 }
 
-func distanceTo(places []int, n number, money bool) float64 {
+// mention is where the text has the words of a field, or words that go with
+// them, and whether the field is a sum of money.
+type mention struct {
+	places []int
+	money  bool
+}
+
+// distance returns how far the nearest mention is from a number, in bytes.
+func (m mention) distance(n number) float64 {
 	best := math.Inf(1)
-	if money && n.money {
+	if m.money && n.money {
 		best = 0
 	}
-	for _, place := range places {
+	for _, place := range m.places {
 		best = min(best, math.Abs(float64(place-n.at)))
 	}
 	return best
 }
 
-// mentions returns where the text has the words of a field, or words that go
-// with them, and whether the field is a sum of money.
-func (f *facts) mentions(words []string) (places []int, money bool) {
+func (f *facts) findMentions(words []string) mention {
+	var m mention
 	wanted := map[string]bool{}
 	for _, word := range words {
 		wanted[stem(word)] = true
 		for _, other := range unitWords[word] {
 			wanted[stem(other)] = true
-			money = money || other == "dollars"
+			m.money = m.money || other == "dollars"
 		}
 	}
 	delete(wanted, "")
 	for i, text := range f.texts {
 		eachWord(text, func(start, end int) {
 			if wanted[f.c.stemmer.term(text[start:end])] {
-				places = append(places, i*textGap+start)
+				m.places = append(m.places, i*textGap+start)
 			}
 		})
 	}
-	return places, money
+	return m
 }
 
 var moneyWords = []string{"price", "cost", "costs", "paid", "pay", "dollars", "euros", "usd", "eur", "amount", "total", "budget", "fee"}

@@ -44,19 +44,29 @@ type facts struct {
 	whole   bool     // the whole conversation counts, not only the message
 	all     []number // the numbers in texts
 	scanned bool     // all has been read
+	spans   [][]span // the words of each of texts, once read
 	used    map[int]bool
-	values  map[field]answerValue
 	mood    *analysis
+
+	// What was found for fields before: a schema is filled in several attempts.
+	values   map[field]finding[string]
+	truths   map[string]finding[bool]
+	lists    map[string][]string
+	mentions map[string]mention
 }
 
-// answerValue remembers what value found.
-type answerValue struct {
-	text string
-	ok   bool
+// finding is a value, if one was found.
+type finding[T any] struct {
+	value T
+	ok    bool
 }
 
 func newFacts(c *conversation, lexicon *lexicon) *facts {
-	f := &facts{c: c, lexicon: lexicon, message: c.message, free: strings.TrimSpace(c.message)}
+	f := &facts{
+		c: c, lexicon: lexicon, message: c.message, free: strings.TrimSpace(c.message),
+		values: map[field]finding[string]{}, truths: map[string]finding[bool]{},
+		lists: map[string][]string{}, mentions: map[string]mention{},
+	}
 	left := mostFactText
 	for _, text := range newestFirst(c) {
 		text = text[:min(len(text), left)]
@@ -67,6 +77,17 @@ func newFacts(c *conversation, lexicon *lexicon) *facts {
 	}
 	f.reset()
 	return f
+}
+
+// remember returns what is in a map for a key, and puts there what it is for
+// the first time.
+func remember[K comparable, V any](known map[K]V, key K, find func() V) V {
+	v, ok := known[key]
+	if !ok {
+		v = find()
+		known[key] = v
+	}
+	return v
 }
 
 // reset forgets which values were used.
@@ -80,10 +101,7 @@ func (f *facts) restore(used map[int]bool) { f.used = used }
 // freeText returns what a field without a value of its own says.
 func (f *facts) freeText(fd field) string {
 	const longest = 2000
-	if slices.ContainsFunc(fd.words(), func(word string) bool { return classOf[word] != "" && classOf[word] != "text" }) {
-		return "unknown"
-	}
-	if f.free == "" {
+	if class := f.class(fd.words()); f.free == "" || class != "" && class != "text" {
 		return "unknown"
 	}
 	return firstRunes(f.free, longest)
@@ -91,15 +109,11 @@ func (f *facts) freeText(fd field) string {
 
 // value returns what the text says that a field is.
 func (f *facts) value(fd field) (string, bool) {
-	if v, ok := f.values[fd]; ok {
-		return v.text, v.ok
-	}
-	text, ok := f.findValue(fd)
-	if f.values == nil {
-		f.values = map[field]answerValue{}
-	}
-	f.values[fd] = answerValue{text, ok}
-	return text, ok
+	found := remember(f.values, fd, func() finding[string] {
+		text, ok := f.findValue(fd)
+		return finding[string]{text, ok}
+	})
+	return found.value, found.ok
 }
 
 func (f *facts) findValue(fd field) (string, bool) {
@@ -107,11 +121,8 @@ func (f *facts) findValue(fd field) (string, bool) {
 	if len(words) == 0 {
 		return "", false
 	}
-	forms := labels(words)
-	for _, text := range f.texts {
-		if v, ok := labelled(text, forms); ok {
-			return v, true
-		}
+	if v, ok := f.labelled(words); ok {
+		return v, true
 	}
 	class := f.class(words)
 	if class == "text" {
@@ -133,6 +144,9 @@ func (f *facts) class(words []string) string {
 			return class
 		}
 	}
+	if slices.Contains(words, "number") {
+		return "id"
+	}
 	return ""
 }
 
@@ -152,35 +166,6 @@ var (
 	quotedText = regexp.MustCompile(`["“]([^"”\n]{1,500})["”]|(?:^|\s)'([^'\n]{1,500})'(?:\W|$)`)
 	aboutText  = regexp.MustCompile(`(?i)\b(?:about|regarding|concerning|search(?: the web)? for|look up)\s+([^.?!\n]{1,300})`)
 )
-
-// labels returns the patterns of a text that gives a value to a name: "name:
-// value", "name = value", "the name is value", or a member of a JSON object.
-func labels(words []string) []*regexp.Regexp {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = regexp.QuoteMeta(word)
-	}
-	label := `(?i)(?:^|[^\pL\pN])` + strings.Join(quoted, `[\s_-]*`) + `["*]*\s*`
-	return []*regexp.Regexp{
-		regexp.MustCompile(label + `[:=]\s*["“]([^"”\n]{1,500})["”]`),
-		regexp.MustCompile(label + `[:=]\s*([^\s"“{\[,;][^\n,;"}\]]{0,200})`),
-		regexp.MustCompile(label + `(?:is|was|will be|are)\s+["“]?([^\n,;:"”.?!]{1,60}(?:\.\d[^\n,;:"”.?! ]*)?)`),
-	}
-}
-
-// labelled returns the value that one of the patterns finds in a text.
-func labelled(text string, labels []*regexp.Regexp) (string, bool) {
-	const mostWords = 8
-	for _, label := range labels {
-		if m := label.FindStringSubmatch(text); m != nil {
-			value := strings.TrimSpace(strings.TrimRight(strings.TrimSpace(m[1]), ".!?"))
-			if value != "" && len(strings.Fields(value)) <= mostWords {
-				return value, true
-			}
-		}
-	}
-	return "", false
-}
 
 // newestFirst returns the last user message and then the sources from the last
 // to the first.

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -8,13 +9,14 @@ import (
 
 // The bounds of the search for a value.
 const (
-	mostSteps        = 4000 // values made in one attempt, those thrown away included
-	mostAlternatives = 32   // ways through the anyOf, oneOf and if of one schema
-	mostItems        = 1000 // items of an array, or properties of an object, made to reach a minimum
+	mostSteps        = 10000 // values made in one attempt, those thrown away included
+	mostAlternatives = 32    // ways through the anyOf, oneOf and if of one schema
+	mostItems        = 500   // items of an array, or properties of an object, made to reach a minimum
 )
 
 // filler makes a value that satisfies a schema.
 type filler struct {
+	ctx   context.Context
 	facts *facts
 	eager bool // look for optional fields and at all alternatives
 	depth int  // how deep values may nest
@@ -44,7 +46,7 @@ func (f *filler) fill(schemas []*jsonschema.Schema, w want) (filled, bool) {
 	have := false
 	for _, parts := range expand(schemas) {
 		f.steps--
-		if f.steps < 0 {
+		if f.steps < 0 || f.ctx.Err() != nil {
 			return best, have
 		}
 		before := f.facts.mark()
@@ -90,6 +92,7 @@ func (f *filler) fillParts(parts []*jsonschema.Schema, w want) (filled, bool) {
 	}
 	var best filled
 	have := false
+	untyped := !slices.ContainsFunc(parts, func(s *jsonschema.Schema) bool { return s.Types != nil })
 	for _, kind := range kinds(parts) {
 		got, ok := f.fillKind(kind, parts, w)
 		if !ok || !satisfies(parts, got.value) {
@@ -101,7 +104,7 @@ func (f *filler) fillParts(parts []*jsonschema.Schema, w want) (filled, bool) {
 		if !have || got.value == nil {
 			best, have = got, true
 		}
-		if !f.eager {
+		if untyped || !f.eager {
 			break
 		}
 	}

@@ -84,6 +84,10 @@ func (f *filler) array(parts []*jsonschema.Schema, w want) (filled, bool) {
 		items = f.listItems(a, w)
 	}
 	found := len(items) > 0
+	seen := make(map[string]bool)
+	for _, item := range items {
+		seen[marshal(item)] = true
+	}
 	goal := a.least
 	if f.eager {
 		goal = max(goal, min(a.tuple(), a.most))
@@ -104,9 +108,11 @@ func (f *filler) array(parts []*jsonschema.Schema, w want) (filled, bool) {
 		if !ok {
 			return filled{}, false
 		}
-		if a.unique && has(items, got.value) {
+		text := marshal(got.value)
+		if a.unique && seen[text] {
 			continue
 		}
+		seen[text] = true
 		items = append(items, got.value)
 		found = found || got.found
 	}

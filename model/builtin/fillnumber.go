@@ -69,11 +69,11 @@ func (f *filler) number(kind string, parts []*jsonschema.Schema, w want) (filled
 		}
 	}
 	n := numberShapeOf(kind, parts)
-	return filled{value: decimal(n.pick(w.index))}, true
+	return filled{value: decimal(n.pick(max(w.index-1, 0)))}, true
 }
 
-// pick returns the number nearest to zero that fits, or one that is index steps
-// from it.
+// pick returns the number nearest to zero that fits, or for another index another
+// number.
 func (n numberShape) pick(index int) *big.Rat {
 	start := new(big.Rat)
 	up := true
@@ -94,11 +94,30 @@ func (n numberShape) pick(index int) *big.Rat {
 	if n.excludes(v) {
 		index++
 	}
-	move := new(big.Rat).Mul(step, big.NewRat(int64(index), 1))
+	return n.walk(v, step, index, up)
+}
+
+// walk goes index steps from v in a direction, and what leads over the bound
+// there it goes the other way.
+func (n numberShape) walk(v, step *big.Rat, index int, up bool) *big.Rat {
+	bound := n.high
 	if !up {
-		move.Neg(move)
+		bound = n.low
 	}
-	return v.Add(v, move)
+	steps := big.NewRat(int64(index), 1)
+	if bound != nil {
+		room := new(big.Rat).Quo(new(big.Rat).Sub(bound, v), step)
+		room.Abs(room)
+		room.SetInt(new(big.Int).Quo(room.Num(), room.Denom()))
+		if steps.Cmp(room) > 0 {
+			steps.Sub(steps, room)
+			up = !up
+		}
+	}
+	if !up {
+		steps.Neg(steps)
+	}
+	return new(big.Rat).Add(v, steps.Mul(steps, step))
 }
 
 // gap returns a step that stays between two bounds for a while.

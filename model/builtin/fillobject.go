@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -133,9 +134,9 @@ func propertySchemas(s *jsonschema.Schema, name string) ([]*jsonschema.Schema, b
 	if own := s.Properties[name]; own != nil {
 		schemas = append(schemas, own)
 	}
-	for pattern, own := range s.PatternProperties {
+	for _, pattern := range sortedPatterns(s) {
 		if pattern.MatchString(name) {
-			schemas = append(schemas, own)
+			schemas = append(schemas, s.PatternProperties[pattern])
 		}
 	}
 	if len(schemas) > 0 {
@@ -189,13 +190,16 @@ func (f *filler) newName(parts []*jsonschema.Schema, i int) (string, bool) {
 
 // patternName makes a name for which s has a pattern.
 func (f *filler) patternName(s *jsonschema.Schema, i int) (string, bool) {
-	patterns := make([]string, 0, len(s.PatternProperties))
-	for pattern := range s.PatternProperties {
-		patterns = append(patterns, pattern.String())
-	}
+	patterns := sortedPatterns(s)
 	if len(patterns) == 0 {
 		return "", false
 	}
-	slices.Sort(patterns)
-	return sample(patterns[i%len(patterns)], i/len(patterns), 0)
+	return sample(patterns[i%len(patterns)].String(), i/len(patterns), 0)
+}
+
+// sortedPatterns returns the patterns of patternProperties in one order.
+func sortedPatterns(s *jsonschema.Schema) []jsonschema.Regexp {
+	return slices.SortedFunc(maps.Keys(s.PatternProperties), func(a, b jsonschema.Regexp) int {
+		return strings.Compare(a.String(), b.String())
+	})
 }

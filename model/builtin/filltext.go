@@ -10,7 +10,7 @@ import (
 )
 
 // longestText is the most characters made to reach a minLength.
-const longestText = 1 << 16
+const longestText = 1 << 14
 
 // textShape is what schemas say about a string. Lengths are in characters.
 type textShape struct {
@@ -63,7 +63,7 @@ func (f *filler) text(parts []*jsonschema.Schema, w want) (filled, bool) {
 // foundTexts returns what the text has for a field, best first.
 func (f *filler) foundTexts(t textShape, fd field) []string {
 	if t.format != "" {
-		return f.facts.formatted(t.format)
+		return f.facts.formatted(t.format, fd)
 	}
 	var candidates []string
 	if v, ok := f.facts.value(fd); ok {

@@ -117,7 +117,7 @@ func (l look) words() []string {
 			words = append(words, word)
 		}
 	}
-	add("dark", l.brightness < 0.35)
+	add("dark", l.brightness < 0.25)
 	add("bright", l.brightness > 0.65)
 	add("plain blank", l.contrast < 0.05)
 	add("contrast", l.contrast > 0.6)

@@ -15,11 +15,13 @@ type lexicon struct {
 
 var moodWords = map[float64]string{
 	1:    "delighted thrilled ecstatic love amazing awesome excellent fantastic wonderful perfect outstanding superb brilliant enthusiastic",
-	0.6:  "happy glad pleased satisfied good great nice enjoy grateful appreciate helpful positive excited recommend best joy friendly impressed beautiful polite praise cheerful",
+	0.8:  "happy great grateful excited joy impressed beautiful best",
+	0.5:  "glad pleased satisfied good nice enjoy appreciate helpful positive recommend friendly polite praise cheerful",
 	0.2:  "calm fine decent acceptable",
 	0:    "neutral indifferent mixed average",
 	-0.3: "concern confused issue problem slow late delay wrong missing refund worried trouble mediocre",
-	-0.6: "unhappy dissatisfied disappointed upset sad bad poor annoyed broken negative complaint complain unacceptable frustrated damaged fail useless worse rude tired",
+	-0.8: "frustrated unacceptable worse rude",
+	-0.5: "unhappy dissatisfied disappointed upset sad bad poor annoyed broken negative complaint complain damaged fail useless tired",
 	-1:   "angry furious terrible awful horrible hate worst outrage outrageous disgusting scam ridiculous hostile abusive livid rage",
 }
 

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -16,11 +17,15 @@ import (
 const codeSchema = "unsatisfiable_schema"
 
 // fillFormat returns JSON text that satisfies the schema of a format.
-func (b *Backend) fillFormat(format model.Format, c *conversation) (string, error) {
+func (b *Backend) fillFormat(ctx context.Context, format model.Format, c *conversation) (string, error) {
 	f := newFacts(c, b.lexicon)
-	f.free = c.answer()
 	f.whole = true
-	return fillSchema(format.Schema, f)
+	if len(c.outputs) > 0 {
+		f.free = c.answer()
+	} else if picked := c.pick(); picked != "" {
+		f.free = picked
+	}
+	return fillSchema(ctx, format.Schema, f)
 }
 
 // objectText returns a JSON object with the answer in it.
@@ -37,8 +42,8 @@ var attempts = []struct {
 }{{true, 6}, {false, 3}, {false, 8}, {false, 24}, {false, 64}}
 
 // fillSchema returns JSON text that satisfies a schema, filled with the facts
-// where they fit, or a Rejected error.
-func fillSchema(schema json.RawMessage, facts *facts) (string, error) {
+// where they fit, or a Rejected error, or the context's.
+func fillSchema(ctx context.Context, schema json.RawMessage, facts *facts) (string, error) {
 	if len(schema) == 0 {
 		return "{}", nil
 	}
@@ -47,12 +52,18 @@ func fillSchema(schema json.RawMessage, facts *facts) (string, error) {
 		if err != nil {
 			return "", rejected("The JSON Schema cannot be used.", err)
 		}
+		if (measurer{}).parts(compiled) > mostParts {
+			return "", rejected("The JSON Schema is too complex.", nil)
+		}
 		for _, attempt := range attempts {
 			facts.reset()
-			f := filler{facts: facts, eager: attempt.eager, depth: attempt.depth, steps: mostSteps}
+			f := filler{ctx: ctx, facts: facts, eager: attempt.eager, depth: attempt.depth, steps: mostSteps}
 			got, ok := f.fill([]*jsonschema.Schema{compiled}, want{})
 			if ok && compiled.Validate(got.value) == nil {
 				return marshal(got.value), nil
+			}
+			if err := ctx.Err(); err != nil {
+				return "", err
 			}
 		}
 	}

@@ -100,8 +100,8 @@ func (j judge) weigh(texts []string) []float64 {
 	for i, o := range options {
 		evidence[i] = j.matches(o, spread, len(texts)) + j.prints(texts[i])
 	}
-	j.addTone(evidence, options, func(o *optionTerms) tone { return o.mood }, j.state.mood, 0)
-	j.addTone(evidence, options, func(o *optionTerms) tone { return o.urgency }, j.state.urgency, -0.3)
+	addTone(evidence, options, scale{func(o *optionTerms) tone { return o.mood }, j.state.mood, 0})
+	addTone(evidence, options, scale{func(o *optionTerms) tone { return o.urgency }, j.state.urgency, -0.3})
 	return evidence
 }
 
@@ -164,14 +164,20 @@ func mix(h uint64) uint64 {
 	return h ^ h>>33
 }
 
+// scale is one on which options and the state have a tone.
+type scale struct {
+	of    func(*optionTerms) tone
+	state tone
+	rest  float64 // where a state without words of the scale is
+}
+
 // addTone adds the evidence of a scale on which the options lie apart: the
-// nearer an option is to the state, the better. A state without words of the
-// scale is at rest.
-func (j judge) addTone(evidence []float64, options []*optionTerms, of func(*optionTerms) tone, state tone, rest float64) {
+// nearer an option is to the state, the better.
+func addTone(evidence []float64, options []*optionTerms, s scale) {
 	const apart = 0.5
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, o := range options {
-		if t := of(o); t.words > 0 {
+		if t := s.of(o); t.words > 0 {
 			low, high = min(low, t.value()), max(high, t.value())
 		} else {
 			low, high = min(low, 0), max(high, 0)
@@ -180,13 +186,13 @@ func (j judge) addTone(evidence []float64, options []*optionTerms, of func(*opti
 	if high-low < apart {
 		return
 	}
-	at := rest
-	if state.words > 0 {
-		at = state.value()
+	at := s.rest
+	if s.state.words > 0 {
+		at = s.state.value()
 	}
-	strength := toneWeight * (0.4 + state.certainty())
+	strength := toneWeight * (0.4 + s.state.certainty())
 	for i, o := range options {
-		distance := of(o).value() - at
+		distance := s.of(o).value() - at
 		evidence[i] -= strength * distance * distance
 	}
 }

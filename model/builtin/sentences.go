@@ -112,6 +112,12 @@ func isQuestion(sentence string) bool {
 	return strings.HasSuffix(strings.TrimRight(sentence, `"'”’)]» `), "?") || strings.HasSuffix(sentence, "？")
 }
 
+// isHeading reports whether a sentence is a heading of Markdown.
+func isHeading(sentence string) bool {
+	rest := strings.TrimLeft(sentence, "#")
+	return rest != sentence && strings.HasPrefix(rest, " ")
+}
+
 // isInstruction reports whether a sentence tells the model to do something.
 func isInstruction(sentence string) bool {
 	first := ""

@@ -1,9 +1,18 @@
 package builtin
 
 import (
+	"math"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/model"
+)
+
+// Where the descriptions of yes and no tell them apart by more than telling, the
+// words of the question count only by describedShare: descriptions say more
+// precisely what is asked.
+const (
+	telling        = 0.5
+	describedShare = 0.25
 )
 
 // addStatement adds the evidence of a yes or no question: how well the state
@@ -17,6 +26,9 @@ func (j judge) addStatement(req *model.ScoreRequest, texts []string, evidence []
 		return
 	}
 	support := j.support(questionText(req.Question, texts))
+	if math.Abs(evidence[0]-evidence[1]) > telling {
+		support *= describedShare
+	}
 	evidence[0] += float64(first) * support / 2
 	evidence[1] += float64(second) * support / 2
 }
@@ -45,13 +57,17 @@ func questionText(question string, texts []string) string {
 	return strings.Join(kept, "")
 }
 
-// listsOption reports whether a line is an option with its label.
+// listsOption reports whether a line is a line of an option, with its label or
+// without.
 func listsOption(line string, texts []string) bool {
-	const longestLabel = 12 // with what separates it from the text
+	const longestLabel = 8 // with what separates it from the text
 	line = strings.TrimSpace(line)
 	for _, text := range texts {
-		if at := strings.Index(line, strings.TrimSpace(text)); at >= 0 && at <= longestLabel && at+len(text)+longestLabel >= len(line) {
-			return true
+		for part := range strings.Lines(text) {
+			label, ok := strings.CutSuffix(line, strings.TrimSpace(part))
+			if ok && len(label) <= longestLabel && line != "" {
+				return true
+			}
 		}
 	}
 	return false

@@ -15,6 +15,7 @@ const (
 	mostSentences = 3   // in an answer
 	leadSentences = 2   // of a summary
 	leastMatch    = 0.2 // of the question's weight, for a sentence to count
+	numberBoost   = 1.5 // for a sentence with a number, where the question wants one
 	nearBest      = 0.7 // of the best sentence's score, for another to be added
 )
 
@@ -72,7 +73,8 @@ func (c *conversation) pick() string {
 	return strings.Join(texts, " ")
 }
 
-// passages returns the sentences of the sources, each once, without questions.
+// passages returns the sentences of the sources, each once, without questions
+// and headings.
 func (c *conversation) passages() []passage {
 	asked := c.askedSentences()
 	seen := make(map[string]bool)
@@ -80,7 +82,7 @@ func (c *conversation) passages() []passage {
 	for _, source := range c.sources {
 		for _, s := range sentences(source) {
 			line := oneLine(s)
-			if isQuestion(s) || seen[line] || asked[line] {
+			if isQuestion(s) || isHeading(s) || seen[line] || asked[line] {
 				continue
 			}
 			seen[line] = true
@@ -120,7 +122,7 @@ func (c *conversation) rank(passages []passage) float64 {
 		}
 		p.score = sum / total * lengthFactor(len(p.terms))
 		if numeric && strings.ContainsAny(p.text, "0123456789") {
-			p.score *= 1.3
+			p.score *= numberBoost
 		}
 		best = max(best, p.score)
 	}
@@ -166,9 +168,11 @@ func asksNumber(ask string) bool {
 }
 
 // lead returns the first sentences of the material where the question is about
-// the material as a whole, as "Summarize the file" is, or else "".
+// the material as a whole, as "Summarize the file" is, or where a file comes
+// without a question; or else "".
 func (c *conversation) lead() string {
-	if !slices.ContainsFunc(c.stemmer.set(c.ask), func(term string) bool { return wholeTerms[term] }) {
+	about := func(term string) bool { return wholeTerms[term] }
+	if strings.TrimSpace(c.message) != "" && !slices.ContainsFunc(c.stemmer.set(c.ask), about) {
 		return ""
 	}
 	from := c.material
@@ -178,7 +182,7 @@ func (c *conversation) lead() string {
 	var texts []string
 	for _, source := range from {
 		for _, s := range sentences(source) {
-			if len(texts) < leadSentences && !isQuestion(s) {
+			if len(texts) < leadSentences && !isQuestion(s) && !isHeading(s) {
 				texts = append(texts, oneLine(s))
 			}
 		}

@@ -21,7 +21,7 @@ func (b *Backend) chooseCalls(ctx context.Context, req *model.Request, c *conver
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		arguments, err := b.arguments(tool, c)
+		arguments, err := b.arguments(ctx, tool, c)
 		if err != nil {
 			return nil, err
 		}
@@ -31,7 +31,7 @@ func (b *Backend) chooseCalls(ctx context.Context, req *model.Request, c *conver
 }
 
 // arguments fills the parameters of a tool from the last user message.
-func (b *Backend) arguments(tool model.Tool, c *conversation) (string, error) {
+func (b *Backend) arguments(ctx context.Context, tool model.Tool, c *conversation) (string, error) {
 	if tool.Search {
 		query := strings.TrimSpace(oneLine(c.ask))
 		if query == "" {
@@ -39,7 +39,7 @@ func (b *Backend) arguments(tool model.Tool, c *conversation) (string, error) {
 		}
 		return marshal(map[string]any{"queries": []any{firstRunes(query, 300)}}), nil
 	}
-	return fillSchema(tool.Parameters, newFacts(c, b.lexicon))
+	return fillSchema(ctx, tool.Parameters, newFacts(c, b.lexicon))
 }
 
 // newID returns an ID that no call of the conversation has.

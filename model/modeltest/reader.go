@@ -24,6 +24,10 @@ func (r *reader) read(event model.Event) {
 	}
 	r.events = append(r.events, event)
 	switch e := event.(type) {
+	case model.Started:
+		if len(r.events) > 1 {
+			r.t.Errorf("%#v is not the first event", e)
+		}
 	case model.TextDelta:
 		if e.Text == "" {
 			r.t.Error("a text delta is empty")

@@ -40,7 +40,9 @@ func (d *database) reclaimAlways(ctx context.Context) {
 	}
 }
 
-// reclaim rewrites files of the value log that are largely unused.
+// reclaim rewrites files of the value log that are largely unused. Badger reads
+// the last version of its tables without their lock meanwhile, to keep deletes
+// from being forgotten too early; that it may read one too old only keeps more.
 func (d *database) reclaim(ctx context.Context) error {
 	if err := d.countUnused(); err != nil {
 		return translated("compact", err)

@@ -32,7 +32,7 @@ func (d *database) Apply(_ uint64, writes []occ.Write) error {
 			next.Delete(w.Key)
 			continue
 		}
-		next.Set(occ.Write{Key: bytes.Clone(w.Key), Value: bytes.Clone(w.Value)})
+		next.Set(occ.Write{Key: w.Key, Value: bytes.Clone(w.Value)})
 	}
 	d.tree.Store(next)
 	return nil

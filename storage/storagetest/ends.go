@@ -35,6 +35,33 @@ var endRules = []rule{
 		}
 		db{t, s, ns}.want()
 	}},
+	{"a transaction goes no further when its context has ended", func(t *testing.T, s storage.Store) {
+		d := db{t, s, ns}
+		d.set("a", "1", "b", "2")
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		var get, set, del, begun, begin error
+		update := s.Update(ctx, ns, func(tx storage.Tx) error {
+			for _, begun = range tx.Scan(storage.Range{}) {
+				cancel()
+			}
+			_, get = tx.Get([]byte("a"))
+			set, del = tx.Set([]byte("a"), nil), tx.Delete([]byte("a"))
+			_, begin = scan(tx, storage.Range{})
+			return nil
+		})
+		ctx, cancel = context.WithCancel(context.Background())
+		view := s.View(ctx, ns, func(tx storage.Tx) error {
+			cancel()
+			return nil
+		})
+		for i, err := range []error{get, set, del, begun, begin, update, view} {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("call %d: %v, want context.Canceled", i, err)
+			}
+		}
+		d.want("a", "1", "b", "2")
+	}},
 	{"a transaction ends with its function", func(t *testing.T, s storage.Store) {
 		d := db{t, s, ns}
 		d.set("a", "1")

@@ -64,12 +64,15 @@ var scanRules = []rule{
 		var seen []string
 		d.update(func(tx storage.Tx) error {
 			seen = nil
+			if err := setAll(tx, "aa", "5", "e", "5"); err != nil {
+				return err
+			}
 			for entry, err := range tx.Scan(storage.Range{}) {
 				if err != nil {
 					return err
 				}
 				seen = append(seen, string(entry.Key), string(entry.Value))
-				if err := setAll(tx, "b", "9", "c", "9"); err != nil {
+				if err := setAll(tx, "b", "9", "c", "9", "e", "9"); err != nil {
 					return err
 				}
 				if err := tx.Delete([]byte("d")); err != nil {
@@ -78,10 +81,10 @@ var scanRules = []rule{
 			}
 			return nil
 		})
-		if want := []string{"a", "1", "b", "2", "d", "4"}; !slices.Equal(seen, want) {
+		if want := []string{"a", "1", "aa", "5", "b", "2", "d", "4", "e", "5"}; !slices.Equal(seen, want) {
 			t.Errorf("the scan saw %q, want %q", seen, want)
 		}
-		d.want("a", "1", "b", "9", "c", "9")
+		d.want("a", "1", "aa", "5", "b", "9", "c", "9", "e", "9")
 	}},
 	{"a scan may be stopped and another one begun", func(t *testing.T, s storage.Store) {
 		d := db{t, s, ns}

@@ -29,9 +29,6 @@ func (s *Store) commit(ctx context.Context, t *tx) error {
 	for w := range t.writes.Writes {
 		c.writes = append(c.writes, w)
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	select {
 	case s.commits <- c:
 	case <-ctx.Done():

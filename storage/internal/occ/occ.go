@@ -32,12 +32,12 @@ type Database interface {
 	Snapshot(version uint64) Snapshot
 
 	// Apply makes the writes the next version: all of them or none, and durable
-	// when it returns. Of two writes of a key the later one counts. Keys and
-	// values must not be kept. Calls do not overlap and their versions ascend. An
-	// error that is ErrRefused says that nothing was written, and the version is
-	// tried again with other writes; after any other error there are no more
-	// calls. One call has no more bytes and writes than one transaction may have,
-	// apart from the encoding of namespaces.
+	// when it returns. Of two writes of a key the later one counts. Keys may be
+	// kept and must not be changed, values are the caller's. Calls do not overlap
+	// and their versions ascend. An error that is ErrRefused says that nothing was
+	// written, and the version is tried again with other writes; after any other
+	// error there are no more calls. One call has no more bytes and writes than
+	// one transaction may have, apart from the encoding of namespaces.
 	Apply(version uint64, writes []Write) error
 
 	// Forget says that no snapshot older than version is open or will be.
@@ -153,7 +153,10 @@ func (s *Store) View(ctx context.Context, ns storage.Namespace, fn func(storage.
 	t := s.begin(ctx, ns)
 	defer t.end()
 	t.readOnly = true
-	return fn(t)
+	if err := fn(t); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // Update implements storage.Store.
@@ -193,8 +196,8 @@ func (s *Store) attempt(ctx context.Context, ns storage.Namespace, fn func(stora
 	if t.tooLarge != nil {
 		return t.tooLarge
 	}
-	if t.writes == nil {
-		return nil
+	if err := ctx.Err(); err != nil || t.writes == nil {
+		return err
 	}
 	return s.commit(ctx, t)
 }

@@ -1,0 +1,143 @@
+package accounts
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+// CodeRateLimited is the code of the RateLimited errors of [Service.Admit] and
+// [Service.Afford].
+const CodeRateLimited = "rate_limit_exceeded"
+
+// Quota is how much of a limit an organization has left. The zero value stands
+// for no limit.
+type Quota struct {
+	Limit     int           // a minute
+	Remaining int           // that may be used at once
+	Reset     time.Duration // until all of Limit may be, if nothing is used meanwhile; whole milliseconds
+}
+
+// Quotas are the quotas of an organization.
+type Quotas struct{ Requests, Tokens Quota }
+
+// allowance is what an organization may still use: two buckets, each of which
+// holds what is allowed in a minute and fills at that rate.
+//
+// Buckets are where they are used and nowhere else: a start fills them all.
+type allowance struct {
+	mu               sync.Mutex // held while a bucket is made or given another size
+	requests, tokens *rate.Limiter
+}
+
+// maxDebt is how many minutes of its token limit an organization can owe.
+const maxDebt = 60
+
+// bucket returns the bucket in *place with that limit a minute, or nil where the
+// limit is 0. It remembers how full it is from one limit to the next.
+func (a *allowance) bucket(place **rate.Limiter, perMinute int, now time.Time) *rate.Limiter {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case perMinute == 0:
+		return nil
+	case *place == nil:
+		*place = rate.NewLimiter(perSecond(perMinute), perMinute)
+	case (*place).Burst() != perMinute:
+		(*place).SetBurstAt(now, perMinute)
+		(*place).SetLimitAt(now, perSecond(perMinute))
+	}
+	return *place
+}
+
+func perSecond(perMinute int) rate.Limit { return rate.Limit(perMinute) / 60 }
+
+func (s *Service) allowance(organization string) *allowance {
+	if a, ok := s.allowances.Load(organization); ok {
+		return a.(*allowance)
+	}
+	a, _ := s.allowances.LoadOrStore(organization, &allowance{})
+	return a.(*allowance)
+}
+
+// Admit counts one request of the caller and returns the quotas of its
+// organization. The error is RateLimited (rate_limit_exceeded) where it has no
+// requests left; such a request is not counted.
+func (s *Service) Admit(c Caller) (Quotas, error) {
+	if c.RequestsPerMinute == 0 && c.TokensPerMinute == 0 {
+		return Quotas{}, nil
+	}
+	now, a := s.now(), s.allowance(c.Organization)
+	requests := a.bucket(&a.requests, c.RequestsPerMinute, now)
+	tokens := a.bucket(&a.tokens, c.TokensPerMinute, now)
+	refused := requests != nil && !requests.AllowN(now, 1)
+	quotas := Quotas{quota(requests, now), quota(tokens, now)}
+	if refused {
+		return quotas, errRateLimited("requests", requests, now)
+	}
+	return quotas, nil
+}
+
+// checkTokens returns a RateLimited error where the caller's organization has
+// used up its tokens.
+func (s *Service) checkTokens(c Caller) error {
+	if c.TokensPerMinute == 0 {
+		return nil
+	}
+	now, a := s.now(), s.allowance(c.Organization)
+	if tokens := a.bucket(&a.tokens, c.TokensPerMinute, now); tokens.TokensAt(now) < 1 {
+		return errRateLimited("tokens", tokens, now)
+	}
+	return nil
+}
+
+// spendTokens takes what a call used from the tokens of the caller's
+// organization, which may owe some afterwards. The limit is the one that the
+// call began with.
+func (s *Service) spendTokens(c Caller, use Use) {
+	if c.TokensPerMinute == 0 {
+		return
+	}
+	a := s.allowance(c.Organization)
+	a.mu.Lock()
+	tokens := a.tokens
+	a.mu.Unlock()
+	if tokens == nil {
+		return
+	}
+	now, most := s.now(), tokens.Burst()
+	left := use.InputTokens + use.OutputTokens
+	for left > 0 && tokens.TokensAt(now) > float64(-maxDebt*most) {
+		n := min(left, most)
+		tokens.ReserveN(now, n) // one reservation takes at most a whole bucket
+		left -= n
+	}
+}
+
+func quota(l *rate.Limiter, now time.Time) Quota {
+	if l == nil {
+		return Quota{}
+	}
+	has := l.TokensAt(now)
+	return Quota{Limit: l.Burst(), Remaining: max(int(has), 0), Reset: refill(l, float64(l.Burst())-has)}
+}
+
+// refill returns how long a bucket takes to gain that much, in whole
+// milliseconds, rounded up.
+func refill(l *rate.Limiter, gain float64) time.Duration {
+	return time.Duration(math.Ceil(max(gain, 0)/float64(l.Limit())*1000-1e-3)) * time.Millisecond
+}
+
+func errRateLimited(what string, l *rate.Limiter, now time.Time) error {
+	return &fault.Error{
+		Kind:       fault.RateLimited,
+		Code:       CodeRateLimited,
+		Message:    fmt.Sprintf("The organization's limit of %d %s per minute is reached. Try again later.", l.Burst(), what),
+		RetryAfter: refill(l, 1-l.TokensAt(now)),
+	}
+}

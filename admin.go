@@ -1,0 +1,71 @@
+package svc
+
+import (
+	"context"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+)
+
+// The administration of organizations, keys and credits. These methods take no
+// caller: who may use them is for the program to decide that has the Service.
+// Each change they make is an entry of the audit log.
+
+// CreateOrganization creates an active organization with its first credits. The
+// error is Invalid where a field is out of bounds.
+func (s *Service) CreateOrganization(ctx context.Context, n accounts.NewOrganization) (accounts.Organization, error) {
+	return s.accounts.CreateOrganization(ctx, n)
+}
+
+// Organization returns an organization with its balance. The error is NotFound.
+func (s *Service) Organization(ctx context.Context, id string) (accounts.Organization, error) {
+	return s.accounts.Organization(ctx, id)
+}
+
+// Organizations returns a page of all organizations, 1 to 1,000, by the time of
+// their creation.
+func (s *Service) Organizations(ctx context.Context, p Page) (List[accounts.Organization], error) {
+	return s.accounts.Organizations(ctx, p)
+}
+
+// UpdateOrganization changes what u names. It holds for every call that begins
+// after it returned. The error is NotFound or Invalid.
+func (s *Service) UpdateOrganization(ctx context.Context, id string, u accounts.OrganizationUpdate) (accounts.Organization, error) {
+	return s.accounts.UpdateOrganization(ctx, id, u)
+}
+
+// AddCredits adds an amount to an organization's balance, or takes it away where
+// it is negative. The error is NotFound or Invalid.
+func (s *Service) AddCredits(ctx context.Context, id string, amount accounts.Micros) (accounts.Organization, error) {
+	return s.accounts.AddCredits(ctx, id, amount)
+}
+
+// Usage returns a page of what an organization was charged for, 1 to 1,000
+// records, in the order of the calls. The error is NotFound or Invalid.
+func (s *Service) Usage(ctx context.Context, organization string, p Page) (List[accounts.Entry], error) {
+	return s.accounts.Usage(ctx, organization, p)
+}
+
+// CreateKey creates an API key and returns it with its Secret, which cannot be
+// read again. The error is Invalid, or NotFound where there is no such
+// organization.
+func (s *Service) CreateKey(ctx context.Context, n accounts.NewKey) (accounts.APIKey, error) {
+	return s.accounts.CreateKey(ctx, n)
+}
+
+// Keys returns a page of an organization's keys, or of all keys where the ID is
+// empty: 1 to 1,000, by the time of their creation.
+func (s *Service) Keys(ctx context.Context, organization string, p Page) (List[accounts.APIKey], error) {
+	return s.accounts.Keys(ctx, organization, p)
+}
+
+// RevokeKey deletes an API key. No call that begins after it returned is
+// authenticated by it. The error is NotFound.
+func (s *Service) RevokeKey(ctx context.Context, id string) error {
+	return s.accounts.RevokeKey(ctx, id)
+}
+
+// AuditLog returns a page of the administrative changes, 1 to 1,000, by the time
+// they were made.
+func (s *Service) AuditLog(ctx context.Context, p Page) (List[accounts.AuditEntry], error) {
+	return s.accounts.AuditLog(ctx, p)
+}

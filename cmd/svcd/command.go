@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+)
+
+// command is something that svcd does to a running server.
+type command struct {
+	words string // how it is called: one word or two
+	args  string // the names of its arguments, all required
+	help  string // what it does, in one line
+
+	// prepare defines the command's own flags and returns what runs it.
+	prepare func(*flag.FlagSet) action
+}
+
+// action runs a command whose flags have been read. It has as many arguments as
+// the command names.
+type action func(ctx context.Context, s *session, args []string) error
+
+// session is what a running command works with.
+type session struct {
+	environment
+	client
+	json bool // print what the server answers instead of a table
+}
+
+// commands is the table of all commands, in the order of the help.
+func commands() []command {
+	var all []command
+	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands()} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// command runs the command that the arguments name.
+func (e environment) command(ctx context.Context) error {
+	if e.args[0] == "help" {
+		e.help(commands())
+		return nil
+	}
+	var near []command
+	for _, c := range commands() {
+		words := strings.Fields(c.words)
+		if words[0] != e.args[0] {
+			continue
+		}
+		near = append(near, c)
+		if len(words) == 1 || len(e.args) > 1 && words[1] == e.args[1] {
+			return e.runCommand(ctx, c, e.args[len(words):])
+		}
+	}
+	if near == nil {
+		return fmt.Errorf("there is no command %q; svcd help lists them", e.args[0])
+	}
+	e.help(near)
+	return flag.ErrHelp
+}
+
+// help prints a table of commands.
+func (e environment) help(list []command) {
+	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	defer w.Flush()
+	for _, c := range list {
+		fmt.Fprintf(w, "svcd %s\t%s\n", strings.TrimSpace(c.words+" "+c.args), c.help)
+	}
+}
+
+// runCommand reads the flags and arguments of a command and runs it.
+func (e environment) runCommand(ctx context.Context, c command, args []string) error {
+	s := &session{environment: e}
+	flags := flag.NewFlagSet("svcd "+c.words, flag.ContinueOnError)
+	flags.SetOutput(e.stderr)
+	flags.StringVar(&s.url, "url", "http://127.0.0.1:8080", "`URL` of the server")
+	flags.StringVar(&s.key, "admin-key", "", "the server's admin `key`")
+	if err := e.setFlags(flags); err != nil {
+		return err
+	}
+	flags.BoolVar(&s.json, "json", false, "print the server's answer as JSON")
+	run := c.prepare(flags)
+	flags.Usage = func() {
+		fmt.Fprintf(e.stderr, "svcd %s [flags]: %s\n", strings.TrimSpace(c.words+" "+c.args), c.help)
+		flags.PrintDefaults()
+	}
+	values, err := parse(flags, args)
+	if err != nil {
+		return err
+	}
+	if len(values) != len(strings.Fields(c.args)) {
+		return fmt.Errorf("it is called as: svcd %s", strings.TrimSpace(c.words+" "+c.args))
+	}
+	return run(ctx, s, values)
+}
+
+// parse reads flags before, between and after the arguments, which it returns.
+// What follows -- is no flag.
+func parse(flags *flag.FlagSet, args []string) ([]string, error) {
+	var values []string
+	for {
+		if err := flags.Parse(args); err != nil {
+			return nil, err
+		}
+		rest := flags.Args()
+		if read := len(args) - len(rest); len(rest) == 0 || read > 0 && args[read-1] == "--" {
+			return append(values, rest...), nil
+		}
+		values, args = append(values, rest[0]), rest[1:]
+	}
+}
+
+// table prints rows under a heading. Cells are separated by tabs.
+func (s *session) table(heading string, rows []string) error {
+	w := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, heading)
+	for _, row := range rows {
+		fmt.Fprintln(w, row)
+	}
+	return w.Flush()
+}

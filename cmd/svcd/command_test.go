@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/httpapi"
+)
+
+const testAdminKey = "admin-secret"
+
+// newServer returns the URL of a server over an empty store, with a clock that
+// stands still and IDs that count.
+func newServer(t *testing.T) string {
+	t.Helper()
+	var ids atomic.Int64
+	logger := slog.New(slog.DiscardHandler)
+	service, err := svc.New(t.Context(), svc.Options{
+		Logger: logger,
+		Now:    func() time.Time { return time.Unix(1_700_000_000, 0) },
+		NewID:  func(prefix string) string { return fmt.Sprintf("%s_%02d", prefix, ids.Add(1)) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(httpapi.New(service, httpapi.Options{AdminKey: testAdminKey, Logger: logger}))
+	t.Cleanup(func() {
+		server.Close()
+		if err := service.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server.URL
+}
+
+// svcd runs a command with the environment of an operator. line is split at
+// spaces; ~ stands for a space in an argument.
+func svcd(t *testing.T, url, line string) (stdout, stderr string, err error) {
+	t.Helper()
+	args := strings.Fields(line)
+	for i, arg := range args {
+		args[i] = strings.ReplaceAll(arg, "~", " ")
+	}
+	variables := map[string]string{"SVC_URL": url, "SVC_ADMIN_KEY": testAdminKey}
+	var out, errs bytes.Buffer
+	e := environment{args: args, getenv: func(name string) string { return variables[name] }, stdout: &out, stderr: &errs}
+	err = e.run(t.Context())
+	return out.String(), errs.String(), err
+}
+
+var (
+	keyPattern    = regexp.MustCompile(`sk-svc-[A-Za-z0-9_-]{43}`)
+	prefixPattern = regexp.MustCompile(`sk-svc-[A-Za-z0-9_-]{5}([…"])`)
+)
+
+// TestCommands runs one command after another. KEY and PREFIX stand for a fresh
+// API key and how it begins.
+func TestCommands(t *testing.T) {
+	url := newServer(t)
+	const (
+		organizations = "ID      NAME    STATUS  CREDITS  REQUESTS/MIN  TOKENS/MIN  ZERO RETENTION  CREATED\n"
+		suspended     = "ID      NAME    STATUS     CREDITS  REQUESTS/MIN  TOKENS/MIN  ZERO RETENTION  CREATED\n"
+		keys          = "ID      ORGANIZATION  NAME  KEY            MODELS         CREATED              LAST USED\n" +
+			"key_10  org_01        ci    PREFIX…  svc-preview,m  2023-11-14 22:13:20  never\n"
+		created = "2023-11-14 22:13:20\n"
+	)
+	for _, c := range []struct{ line, want, note string }{
+		{"org create Team~A -credits 12.5 -requests-per-minute 60", organizations +
+			"org_01  Team A  active  $12.5    60            none        no              " + created, ""},
+		{"org create -json Team\x1bB --zero-data-retention", `{"id":"org_03","object":"organization","name":"Team\u001bB","status":"active",` +
+			`"zero_data_retention":true,"credits":"0","requests_per_minute":0,"tokens_per_minute":0,"created_at":1700000000}` + "\n", ""},
+		{"org list", organizations +
+			"org_01  Team A  active  $12.5    60            none        no              " + created +
+			"org_03  Team\uFFFDB  active  $0       none          none        yes             " + created, ""},
+		{"org list -limit 1", organizations +
+			"org_01  Team A  active  $12.5    60            none        no              " + created, "There are more: -after org_01\n"},
+		{"org list -limit 1 -after org_01", organizations +
+			"org_03  Team\uFFFDB  active  $0       none          none        yes             " + created, ""},
+		{"org update org_01 -requests-per-minute 0 -tokens-per-minute 9 -name Team~C", organizations +
+			"org_01  Team C  active  $12.5    none          9           no              " + created, ""},
+		{"org suspend org_01", suspended +
+			"org_01  Team C  suspended  $12.5    none          9           no              " + created, ""},
+		{"org activate org_01", organizations +
+			"org_01  Team C  active  $12.5    none          9           no              " + created, ""},
+		{"credits add org_01 0.5", organizations +
+			"org_01  Team C  active  $13      none          9           no              " + created, ""},
+		{"credits take org_01 3", organizations +
+			"org_01  Team C  active  $10      none          9           no              " + created, ""},
+		{"org show org_01", organizations +
+			"org_01  Team C  active  $10      none          9           no              " + created, ""},
+		{"key create -org org_01 -name ci -models svc-preview,m", keys + "\nThe API key, shown only this once: KEY\n", ""},
+		{"key list", keys, ""},
+		{"key list -org org_03", "ID  ORGANIZATION  NAME  KEY  MODELS  CREATED  LAST USED\n", ""},
+		{"key revoke key_10", "key_10 is revoked.\n", ""},
+		{"usage org_01", "TIME  ENDPOINT  MODEL  INPUT  CACHED  OUTPUT  COST  KEY  ID\n", ""},
+		{"audit -limit 2", "TIME                 ACTION          SUBJECT  CHANGE                                                                 ID\n" +
+			"2023-11-14 22:13:20  api_key.revoke  key_10                                                                          audit_12\n" +
+			`2023-11-14 22:13:20  api_key.create  key_10   {"organization_id":"org_01","name":"ci","models":["svc-preview","m"]}  audit_11` + "\n",
+			"There are more: -after audit_11\n"},
+	} {
+		stdout, stderr, err := svcd(t, url, c.line)
+		stdout = keyPattern.ReplaceAllString(stdout, "KEY")
+		stdout = prefixPattern.ReplaceAllString(stdout, "PREFIX$1")
+		if err != nil || stdout != c.want || stderr != c.note {
+			t.Errorf("svcd %s\ngot  %v\n%s%s\nwant\n%s%s", c.line, err, stdout, stderr, c.want, c.note)
+		}
+	}
+}
+
+func TestCommandErrors(t *testing.T) {
+	url := newServer(t)
+	for _, c := range []struct{ line, want string }{
+		{"nothing", `there is no command "nothing"; svcd help lists them`},
+		{"org create", "it is called as: svcd org create NAME"},
+		{"org show a b", "it is called as: svcd org show ID"},
+		{"org show org_none", `No organization found with id "org_none". (organization_not_found)`},
+		{"org show a/b", `No organization found with id "a/b". (organization_not_found)`},
+		{"credits add org_none many", `amount must be a decimal number of US dollars with at most 6 digits after the point, such as "12.50". (validation_error)`},
+		{"key create", "-org is required: a key without an organization may do nothing"},
+		{"org list -admin-key wrong", "The admin key is missing or invalid. (invalid_api_key)"},
+		{"-addr x extra", "a command comes before the flags: svcd extra"},
+	} {
+		if _, _, err := svcd(t, url, c.line); err == nil || err.Error() != c.want {
+			t.Errorf("svcd %s: got the error %v, want %s", c.line, err, c.want)
+		}
+	}
+	if stdout, _, err := svcd(t, url, "credits"); !errors.Is(err, flag.ErrHelp) || strings.Count(stdout, "\n") != 2 {
+		t.Errorf("svcd credits: got %v and\n%s", err, stdout)
+	}
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var killRounds = flag.Int("kill.rounds", 3, "how often TestKill kills a server")
+
+const (
+	killWriters = 16
+	killKey     = "sk-kill-test"
+	killChild   = "SVC_KILL_TEST_CHILD" // set in the process that is the server
+)
+
+// TestMain is svcd itself in the processes that TestKill starts.
+func TestMain(m *testing.M) {
+	if os.Getenv(killChild) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestKill kills servers in the middle of turns: what a client was told to be
+// stored is there after a restart, whole, and nothing is there in part.
+func TestKill(t *testing.T) {
+	data := t.TempDir()
+	acked := map[string]json.RawMessage{} // responses by ID
+	for range *killRounds {
+		server := startServer(t, data)
+		for id, response := range server.writeUntilKilled(t) {
+			acked[id] = response
+		}
+	}
+	if len(acked) == 0 {
+		t.Fatal("no turn was acknowledged before a kill")
+	}
+	server := startServer(t, data)
+	defer server.kill()
+	conversations := map[string]bool{}
+	for id, want := range acked {
+		got := server.get(t, "/v1/responses/"+id)
+		if !bytes.Equal(got, want) {
+			t.Fatalf("response %s\ngot  %s\nwant %s", id, got, want)
+		}
+		conversations[conversationOf(t, got)] = true
+	}
+	for id := range conversations {
+		server.checkWhole(t, id)
+	}
+	t.Logf("%d turns in %d conversations survived %d kills", len(acked), len(conversations), *killRounds)
+}
+
+// killable is a server in a process of its own.
+type killable struct {
+	url     string
+	process *exec.Cmd
+}
+
+func startServer(t *testing.T, data string) *killable {
+	t.Helper()
+	s := &killable{process: exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-data", data, "-api-key", killKey)}
+	s.process.Env = append(os.Environ(), killChild+"=1")
+	out, err := s.process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "svcd listens on ")
+	if err != nil || !ok {
+		s.kill()
+		t.Fatalf("the server said %q: %v", line, err)
+	}
+	s.url = url
+	return s
+}
+
+func (s *killable) kill() {
+	s.process.Process.Kill()
+	s.process.Wait() // its error is that it was killed
+}
+
+// writeUntilKilled chains turns from many writers, kills the server at a random
+// moment, and returns the responses that writers had received by then.
+func (s *killable) writeUntilKilled(t *testing.T) map[string]json.RawMessage {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var mu sync.Mutex
+	acked := map[string]json.RawMessage{}
+	first := make(chan struct{})
+	var once sync.Once
+	var writers sync.WaitGroup
+	for w := range killWriters {
+		writers.Go(func() {
+			previous := ""
+			for n := 0; ; n++ {
+				response, err := s.turn(ctx, previous, fmt.Sprintf("writer %d says %d", w, n), w%2 == 0)
+				if err != nil {
+					return // killed
+				}
+				var id struct{ ID string }
+				if err := json.Unmarshal(response, &id); err != nil {
+					t.Errorf("%v: %s", err, response)
+					return
+				}
+				previous = id.ID
+				mu.Lock()
+				acked[id.ID] = response
+				mu.Unlock()
+				once.Do(func() { close(first) })
+			}
+		})
+	}
+	<-first
+	// The moment of the kill is what the test is about; it waits for nothing.
+	<-time.After(time.Duration(rand.IntN(400)) * time.Millisecond)
+	s.kill()
+	cancel()
+	writers.Wait()
+	return acked
+}
+
+// turn makes a turn and returns its response once the client knows it is stored.
+func (s *killable) turn(ctx context.Context, previous, text string, stream bool) (json.RawMessage, error) {
+	body := map[string]any{"model": "svc-preview", "input": text, "stream": stream}
+	if previous != "" {
+		body["previous_response_id"] = previous
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := s.do(ctx, http.MethodPost, "/v1/responses", bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if !stream {
+		answer, err := io.ReadAll(resp.Body)
+		if err == nil && resp.StatusCode != http.StatusOK {
+			err = fmt.Errorf("%s: %s", resp.Status, answer)
+		}
+		return answer, err
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct {
+			Type     string          `json:"type"`
+			Response json.RawMessage `json:"response"`
+		}
+		payload, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		if err := json.Unmarshal([]byte(payload), &event); err != nil {
+			return nil, err
+		}
+		if event.Type == "response.completed" {
+			return event.Response, nil
+		}
+	}
+	return nil, fmt.Errorf("the stream ended early: %w", lines.Err())
+}
+
+func (s *killable) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+killKey)
+	return http.DefaultClient.Do(req)
+}
+
+func (s *killable) get(t *testing.T, path string) []byte {
+	t.Helper()
+	resp, err := s.do(t.Context(), http.MethodGet, path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s: %s: %v", path, resp.Status, data, err)
+	}
+	return data
+}
+
+func conversationOf(t *testing.T, response []byte) string {
+	t.Helper()
+	var r struct{ Conversation struct{ ID string } }
+	if err := json.Unmarshal(response, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r.Conversation.ID
+}
+
+// checkWhole walks a conversation: what the user said and what was answered take
+// turns, so no turn is there in part.
+func (s *killable) checkWhole(t *testing.T, conversation string) {
+	t.Helper()
+	want, after := "user", ""
+	for {
+		var page struct {
+			Data    []struct{ Role string }
+			LastID  string `json:"last_id"`
+			HasMore bool   `json:"has_more"`
+		}
+		data := s.get(t, "/v1/conversations/"+conversation+"/items?order=asc&limit=100&after="+after)
+		if err := json.Unmarshal(data, &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range page.Data {
+			if item.Role != want {
+				t.Fatalf("conversation %s has an item of %s where one of %s must be", conversation, item.Role, want)
+			}
+			want = map[string]string{"user": "assistant", "assistant": "user"}[want]
+		}
+		if after = page.LastID; !page.HasMore {
+			break
+		}
+	}
+	if want != "user" {
+		t.Fatalf("the last turn of conversation %s is there in part", conversation)
+	}
+}

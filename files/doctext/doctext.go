@@ -1,0 +1,89 @@
+// Package doctext reads the text of a .doc file, a binary document of Word.
+//
+// [Extract] takes the streams of the compound file from
+// github.com/richardlehane/mscfb and reads what Word keeps in them: the file
+// information block (FIB), which says where everything lies, the piece table,
+// which puts the text in order, and the properties of characters and
+// paragraphs. Word 97 and later, Word 6 and 95, and the flat files of Word 2
+// are understood. The structures are those of [MS-DOC].
+//
+// The text reads as the document does on paper. A paragraph is a line, a table
+// row is a line with a tab between cells, and automatic list numbers are
+// written out. Deleted and hidden text and the codes of fields are left out,
+// the results of fields are kept. Footnotes, endnotes, comments, text boxes,
+// headers and footers follow the body in this order; a footnote reference reads
+// [1], an endnote reference [i]. Of files before Word 97 only the text and the
+// fields are read, without properties: hidden text shows, list numbers do not.
+//
+// Everything is bounded: the directory of the compound file, the streams, the
+// tables and the length of the text. The package uses no file, process or
+// network, and keeps no state between calls.
+//
+// [MS-DOC]: https://learn.microsoft.com/openspecs/office_file_formats/ms-doc
+package doctext
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// The ways in which a file can be refused. Errors of [Extract] wrap one of
+// these, or the error of the context.
+var (
+	// ErrFormat means that the file is not a .doc, whatever its name says.
+	ErrFormat = errors.New("doctext: not a .doc document")
+	// ErrPassword means that the document is encrypted.
+	ErrPassword = errors.New("doctext: the document is protected by a password")
+	// ErrDamaged means that the file is a .doc of which no text can be read.
+	ErrDamaged = errors.New("doctext: the document is damaged")
+	// ErrTooLarge means that the directory, a stream or the text is over a limit.
+	ErrTooLarge = errors.New("doctext: the document is too large")
+)
+
+// Limits on what one document may hold.
+const (
+	maxDirectory = 16 << 20  // bytes read to find the streams
+	maxStream    = 128 << 20 // bytes of one stream
+	maxChars     = 32 << 20  // characters of text
+	maxRuns      = 1 << 20   // pieces, or runs of characters or paragraphs with properties
+	maxNotes     = 1 << 16   // of a kind; Word itself has 16,383
+	maxItems     = 1 << 18   // of lists
+	maxLabel     = 100       // characters of a list number or a name
+)
+
+// Result is what [Extract] read.
+type Result struct {
+	// Text is UTF-8 with "\n" line ends. It is empty for a document without text.
+	Text string
+	// Partial says that some of the document is damaged and that Text is the rest.
+	Partial bool
+}
+
+// Extract reads the text of the size bytes of r. The error wraps [ErrFormat],
+// [ErrPassword], [ErrDamaged] or [ErrTooLarge], or is that of ctx, which
+// Extract watches while it reads. Calls may run at the same time if r allows
+// concurrent ReadAt calls.
+func Extract(ctx context.Context, r io.ReaderAt, size int64) (res Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			res, err = Result{}, fmt.Errorf("%w: panic: %v", ErrDamaged, p)
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	f, err := open(ctx, r, size)
+	if err != nil {
+		return Result{}, err
+	}
+	d, err := newDocument(f)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	return Result{Text: d.String(), Partial: f.damaged}, nil
+}

@@ -1,0 +1,207 @@
+package doctext
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// document is the text of a file before it is written out.
+type document struct {
+	fib        *fib
+	runs       []run // of characters
+	paragraphs []run
+	lists      *lists
+	chars      []uint16       // of all documents in order
+	paragraph  int            // the first character of the last paragraph
+	labels     map[int]string // list numbers by the paragraph's first character
+	marks      map[int]string // marks of notes by the character of the reference
+}
+
+// newDocument puts the pieces together and applies the properties.
+func newDocument(f *file) (*document, error) {
+	b, err := readFIB(f)
+	if err != nil {
+		return nil, err
+	}
+	pieces := b.pieces()
+	if len(pieces) > maxRuns {
+		return nil, fmt.Errorf("%w: over %d pieces", ErrTooLarge, maxRuns)
+	}
+	d := &document{fib: b, runs: b.charRuns(), paragraphs: b.paragraphRuns(), lists: newLists(b)}
+	enc := b.encoding(pieces)
+	for _, p := range pieces {
+		data := p.bytes(b.main)
+		if len(data) < p.chars*p.width() {
+			f.damaged = true
+		}
+		text := p.decode(data, enc)
+		if len(d.chars)+len(text) > maxChars {
+			return nil, fmt.Errorf("%w: over %d characters", ErrTooLarge, maxChars)
+		}
+		d.apply(p, text)
+		d.chars = append(d.chars, text...)
+		if err := f.src.ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	if len(d.chars) == 0 && sum(b.lengths[:]) > 0 {
+		return nil, fmt.Errorf("%w: no text where the FIB says", ErrDamaged)
+	}
+	guessRowEnds(d.chars)
+	for _, p := range d.parts() {
+		hideFieldCodes(p.chars)
+	}
+	d.labels = d.lists.labels()
+	d.numberNotes()
+	return d, nil
+}
+
+// apply gives the characters of a piece what the properties of its bytes say.
+func (d *document) apply(p piece, text []uint16) {
+	p.showRuns(text, d.runs)
+	for i, c := range text {
+		if !endsParagraph(c) {
+			continue
+		}
+		if r := runAt(d.paragraphs, p.offset+i*p.width()); r != nil {
+			text[i] = r.paragraphEnd(c)
+			d.lists.add(d.paragraph, r.paraProps)
+		}
+		d.paragraph = len(d.chars) + i + 1
+	}
+}
+
+func sum(numbers []int) int {
+	total := 0
+	for _, n := range numbers {
+		total += n
+	}
+	return total
+}
+
+// showRuns drops the characters of the piece that are hidden, and puts symbols
+// in the place of those that stand for them.
+func (p piece) showRuns(text []uint16, runs []run) {
+	end := p.offset + len(text)*p.width()
+	first, _ := slices.BinarySearchFunc(runs, p.offset, func(r run, offset int) int { return r.to - offset - 1 })
+	for _, r := range runs[first:] {
+		if r.from >= end {
+			return
+		}
+		from := max(0, (r.from-p.offset)/p.width())
+		for i := from; i < len(text) && p.offset+i*p.width() < r.to; i++ {
+			text[i] = r.show(text[i])
+		}
+	}
+}
+
+// show returns what the reader sees of a character.
+func (c charProps) show(char uint16) uint16 {
+	const standsForSymbol = '('
+	switch {
+	case c.hidden:
+		return nothing
+	case c.symbol != 0 && char == standsForSymbol:
+		return uint16(c.symbol)
+	}
+	return char
+}
+
+func endsParagraph(c uint16) bool {
+	return c == paragraphMark || c == cellMark || c == sectionMark
+}
+
+// paragraphEnd returns the mark that the properties make of one.
+func (p paraProps) paragraphEnd(c uint16) uint16 {
+	switch {
+	case p.rowEnd && c == cellMark:
+		return rowMark
+	case p.nestedEnd:
+		return nestedRowMark
+	case p.cellEnd:
+		return nestedCellMark
+	}
+	return c
+}
+
+// guessRowEnds finds the ends of rows where properties do not tell: of two and
+// more marks in a row, the last ends the row and those before end empty cells.
+func guessRowEnds(chars []uint16) {
+	if slices.Contains(chars, rowMark) {
+		return
+	}
+	for i, c := range chars {
+		next := uint16(0)
+		if i+1 < len(chars) {
+			next = chars[i+1]
+		}
+		if c == cellMark && i > 0 && chars[i-1] == cellMark && next != cellMark {
+			chars[i] = rowMark
+		}
+	}
+}
+
+// part is the characters of one of the documents and where they begin.
+type part struct {
+	chars []uint16
+	at    int
+}
+
+// parts cuts the text into its documents. Lengths that make no sense leave the
+// rest to the first.
+func (d *document) parts() [numDocs]part {
+	var parts [numDocs]part
+	lengths := d.fib.lengths
+	if d.fib.version < word6 || lengths[mainDoc] == 0 || lengths[mainDoc] > len(d.chars) {
+		lengths = [numDocs]int{len(d.chars)}
+	}
+	at := 0
+	for i, n := range lengths {
+		n = min(n, len(d.chars)-at)
+		parts[i] = part{d.chars[at : at+n], at}
+		at += n
+	}
+	return parts
+}
+
+// String writes out the documents, in the order of the package comment.
+func (d *document) String() string {
+	parts := d.parts()
+	var sections []string
+	for _, i := range []int{mainDoc, footnoteDoc, endnoteDoc, commentDoc, boxDoc} {
+		sections = append(sections, d.write(parts[i]))
+	}
+	sections = append(sections, d.margins(parts[headerDoc]), d.write(parts[headerBoxDoc]))
+	sections = slices.DeleteFunc(sections, func(s string) bool { return strings.TrimSpace(s) == "" })
+	if len(sections) == 0 {
+		return ""
+	}
+	return strings.Join(sections, "\n\n") + "\n"
+}
+
+// margins writes the headers and footers, each text once. Six stories before
+// them are the lines that separate notes from the text.
+func (d *document) margins(p part) string {
+	const separators = 6
+	stories := plc{d.fib.table(headerStories), 0}
+	if stories.len() == 0 {
+		return d.write(p)
+	}
+	var texts []string
+	seen := map[string]bool{}
+	last := 0
+	for i := separators; i < stories.len(); i++ {
+		from, to := stories.position(i), stories.position(i+1)
+		if from < last || to > len(p.chars) || from >= to {
+			continue
+		}
+		last = to
+		text := d.write(part{p.chars[from:to], p.at + from})
+		if strings.TrimSpace(text) != "" && !seen[text] {
+			seen[text] = true
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

@@ -1,0 +1,169 @@
+package doctext_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/seed-506d8e5d/svc/files/doctext"
+)
+
+// Modifiers, as Word writes them.
+var (
+	deleted   = []byte{0x00, 0x08, 1}
+	hidden    = []byte{0x3C, 0x08, 1}
+	notHidden = []byte{0x3C, 0x08, 0}
+	rowEnd    = []byte{0x17, 0x24, 1}
+	cellEnd   = []byte{0x4B, 0x24, 1}
+	nestedEnd = []byte{0x4C, 0x24, 1}
+)
+
+func symbol(char uint16) []byte {
+	return append([]byte{0x09, 0x6A, 0, 0}, byte(char), byte(char>>8))
+}
+
+// Each case is the characters of a document and its text.
+func TestExtractCharacters(t *testing.T) {
+	for _, c := range []struct{ name, chars, want string }{
+		{"paragraphs", "one\rtwo\r", "one\ntwo"},
+		{"blank lines", "one\r\r\r\rtwo\r", "one\n\ntwo"},
+		{"breaks", "a\tb\vc\fd\x0Ee\r", "a\tb\nc\nd\ne"},
+		{"hyphens", "a\x1Eb\x1Fc\u00ADd\r", "a-bcd"},
+		{"pictures and other objects", "a\x01b\x08c\x00d\r", "abcd"},
+		{"beyond the first plane", "🚢\r", "🚢"},
+		{"half a character", "a\uFFFDb\r", "ab"},
+		{"a symbol font", "\uF0B7 item\r", "• item"},
+		{"field", "\x13 PAGE \x147\x15 pages\r", "7 pages"},
+		{"field without a result", "a\x13 XE \"b\" \x15c\r", "ac"},
+		{"field in the code", "\x13 IF \x13 DATE \x141 May\x15 \x14yes\x15\r", "yes"},
+		{"field in the result", "\x13 REF \x14on \x13 DATE \x141 May\x15\x15\r", "on 1 May"},
+		{"field over paragraphs", "\x13 TOC \x14one\rtwo\x15\r", "one\ntwo"},
+		{"field without an end", "a\x13 PAGE \x14b\rc\r", "a PAGE b\nc"},
+		{"field without a beginning", "a\x14b\x15c\r", "abc"},
+		{"a table without properties", "a\x07b\x07\x07c\x07\x07\x07after\r", "a\tb\nc\t\nafter"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := extract(t, word97{pieces: []testPiece{{c.chars, false}}}.bytes(t))
+			if err != nil || got != (doctext.Result{Text: c.want + "\n"}) {
+				t.Errorf("got %+v and %v, want %q", got, err, c.want+"\n")
+			}
+		})
+	}
+}
+
+func TestExtractPieces(t *testing.T) {
+	prm := func(n int) []byte { return append([]byte{1, byte(n), 0}, make([]byte, n)...) }
+	d := word97{pieces: []testPiece{{"caf\u00e9 ", true}, {"いろは", false}, {"\u0093quoted\u0094\r", true}}}
+	want := doctext.Result{Text: "café いろは“quoted”\n"}
+	got, err := extract(t, d.bytes(t))
+	if err != nil || got != want {
+		t.Errorf("got %+v and %v, want %+v", got, err, want)
+	}
+	main, table := d.streams()
+	offset := binary.LittleEndian.Uint32(main[0x9A+8*pieceTable:])
+	size := binary.LittleEndian.Uint32(main[0x9A+8*pieceTable+4:])
+	clx := bytes.Join([][]byte{prm(5), prm(300 & 0xFF), table[offset : offset+size]}, nil)
+	d.tables = map[int][]byte{pieceTable: clx}
+	got, err = extract(t, d.bytes(t))
+	if err != nil || got != want {
+		t.Errorf("behind properties: got %+v and %v, want %+v", got, err, want)
+	}
+}
+
+// Without a piece table the text lies in order between two offsets.
+func TestExtractWithoutPieces(t *testing.T) {
+	for _, narrow := range []bool{true, false} {
+		d := word97{pieces: []testPiece{{longText("text\r"), narrow}}, tables: map[int][]byte{pieceTable: {}}}
+		got, err := extract(t, d.bytes(t))
+		if want := longText("text\n"); err != nil || got.Text != want {
+			t.Errorf("narrow %t: got %+v and %v", narrow, got, err)
+		}
+	}
+}
+
+func TestExtractWithoutTheTableStream(t *testing.T) {
+	main, table := word97{pieces: []testPiece{{longText("text\r"), true}}}.streams()
+	want := longText("text\n")
+	got, err := extract(t, compound(t, stream{name: "WordDocument", data: main}))
+	if err != nil || got != (doctext.Result{Text: want, Partial: true}) {
+		t.Errorf("none: got %+v and %v", got, err)
+	}
+	got, err = extract(t, compound(t, stream{name: "WordDocument", data: main}, stream{name: "0Table", data: table}))
+	if err != nil || got != (doctext.Result{Text: want}) {
+		t.Errorf("the other: got %+v and %v", got, err)
+	}
+}
+
+func TestExtractCharacterProperties(t *testing.T) {
+	const chars = "one two three (\r"
+	for _, narrow := range []bool{true, false} {
+		for _, c := range []struct {
+			name string
+			runs []modified
+			want string
+		}{
+			{"hidden", []modified{{4, 8, hidden}}, "one three (\n"},
+			{"deleted", []modified{{0, 4, deleted}, {8, 14, deleted}}, "two (\n"},
+			{"not hidden", []modified{{4, 8, notHidden}}, "one two three (\n"},
+			{"behind other modifiers", []modified{{4, 8, append([]byte{0x35, 0x08, 1, 0x43, 0x4A, 24, 0, 0x70, 0x68, 0, 0, 0, 0, 0x31, 0xC6, 2, 9, 9}, hidden...)}}, "one three (\n"},
+			{"symbol", []modified{{14, 15, symbol(0xF0B7)}, {0, 3, symbol(0x263A)}}, "one two three •\n"},
+			{"overlapping", []modified{{0, 12, hidden}, {4, 8, symbol(0x263A)}}, "two three (\n"},
+			{"deleted paragraph mark", []modified{{15, 16, deleted}}, "one two three (\n"},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				got, err := extract(t, word97{pieces: []testPiece{{chars, narrow}}, chars: c.runs}.bytes(t))
+				if err != nil || got.Text != c.want {
+					t.Errorf("narrow %t: got %q and %v, want %q", narrow, got.Text, err, c.want)
+				}
+			})
+		}
+	}
+}
+
+func TestExtractTables(t *testing.T) {
+	for _, c := range []struct {
+		name, chars string
+		paragraphs  []modified
+		want        string
+	}{
+		{"empty cells at the ends", "a\x07\x07\x07\x07b\x07\x07after\r", []modified{{0, 2, nil}, {2, 3, nil}, {3, 4, rowEnd}, {4, 5, nil}, {5, 7, nil}, {7, 8, rowEnd}}, "a\t\n\tb\nafter\n"},
+		{"lines in a cell", "a\rb\x07c\x07\x07", []modified{{0, 2, nil}, {2, 4, nil}, {4, 6, nil}, {6, 7, rowEnd}}, "a\nb\tc\n"},
+		{"a table in a cell", "a\r1\r2\r\r\x07b\x07\x07", []modified{{0, 2, nil}, {2, 4, cellEnd}, {4, 6, cellEnd}, {6, 7, nestedEnd}, {7, 8, nil}, {8, 10, nil}, {10, 11, rowEnd}}, "a\n1\t2\tb\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := extract(t, word97{pieces: []testPiece{{c.chars, true}}, paragraphs: c.paragraphs}.bytes(t))
+			if err != nil || got.Text != c.want {
+				t.Errorf("got %q and %v, want %q", got.Text, err, c.want)
+			}
+		})
+	}
+}
+
+func TestExtractDocumentsInOrder(t *testing.T) {
+	parts := []string{
+		"main\x02 and\x02*\x05\x02\r", "\x02 foot\r", "line\rsecond\rsecond\r\r", "", "\x05why\r", "\x02\tend\r", "box\r", "header box\r",
+	}
+	d := word97{}
+	var all string
+	for _, p := range parts {
+		all += p
+		d.lengths = append(d.lengths, len(utf16.Encode([]rune(p))))
+	}
+	d.pieces = []testPiece{{all, false}}
+	stories := words([]uint32{0, 5, 5, 5, 5, 5, 5, 12, 19, 20, 20})
+	author := append(make([]byte, 20), 1, 0) // the second
+	names := []byte{3, 0, 'B', 0, 'e', 0, 'a', 0, 3, 0, 'A', 0, 'n', 0, 'n', 0}
+	d.tables = map[int][]byte{
+		2:  append(words([]uint32{4, 10, 12, 20}), 1, 0, 0, 0, 1, 0),
+		4:  append(words([]uint32{11, 20}), append(author, make([]byte, 8)...)...),
+		11: stories,
+		36: names,
+		46: append(words([]uint32{9, 20}), 1, 0),
+	}
+	got, err := extract(t, d.bytes(t))
+	want := doctext.Result{Text: "main[1] and[i]*[2]\n\n[1] foot\n\n[i] end\n\nComment (Ann): why\n\nbox\n\nsecond\n\nheader box\n"}
+	if err != nil || got != want {
+		t.Errorf("got %+v and %v, want %+v", got, err, want)
+	}
+}

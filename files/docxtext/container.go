@@ -1,0 +1,145 @@
+package docxtext
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+var errNoPart = errors.New("no such part")
+
+// container is the zip file around the parts of a document. It counts what is
+// unpacked and remembers whether anything was damaged.
+type container struct {
+	src     *source
+	parts   map[string]*zip.File // by [partKey]
+	spent   int64
+	damaged bool
+}
+
+// openContainer reads the directory of the container and nothing else.
+func openContainer(ctx context.Context, r io.ReaderAt, size int64) (*container, error) {
+	src := &source{ctx: ctx, r: r, budget: maxDirectory}
+	magic := make([]byte, 8)
+	if _, err := io.ReadFull(io.NewSectionReader(src, 0, size), magic); err != nil {
+		return nil, src.classify(ErrFormat, err)
+	}
+	if string(magic) == compoundMagic {
+		return nil, refuseCompound(ctx, r, size)
+	}
+	z, err := zip.NewReader(src, size)
+	if err != nil {
+		if bytes.HasPrefix(magic, []byte("PK")) {
+			return nil, src.classify(ErrDamaged, err)
+		}
+		return nil, src.classify(ErrFormat, err)
+	}
+	if len(z.File) > maxParts {
+		return nil, fmt.Errorf("%w: %d parts", ErrTooLarge, len(z.File))
+	}
+	src.budget = -1
+	c := &container{src: src, parts: make(map[string]*zip.File, len(z.File))}
+	for _, f := range z.File {
+		if key := partKey(f.Name); c.parts[key] == nil {
+			c.parts[key] = f
+		}
+	}
+	return c, nil
+}
+
+// partKey makes the names of parts comparable: they are case-insensitive, and
+// some writers use backslashes or a leading slash.
+func partKey(name string) string {
+	return strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(name, `\`, "/"), "/"))
+}
+
+func (c *container) has(name string) bool { return c.parts[partKey(name)] != nil }
+
+// read unpacks a part of at most limit bytes. It returns errNoPart if there is
+// none, and what could be read if the part is damaged but not empty.
+func (c *container) read(name string, limit int64) ([]byte, error) {
+	f := c.parts[partKey(name)]
+	if f == nil {
+		return nil, errNoPart
+	}
+	const encrypted = 1
+	if f.Flags&encrypted != 0 {
+		return nil, ErrPassword
+	}
+	size := f.UncompressedSize64
+	if size > uint64(limit) || c.spent+int64(size) > maxTotal {
+		return nil, fmt.Errorf("%w: part %q unpacks to %d bytes", ErrTooLarge, name, size)
+	}
+	if size > ratioFloor && size/maxRatio > f.CompressedSize64 {
+		return nil, fmt.Errorf("%w: part %q is a bomb", ErrTooLarge, name)
+	}
+	c.spent += int64(size)
+	rc, err := f.Open()
+	if err != nil {
+		return nil, c.src.classify(ErrDamaged, err)
+	}
+	defer rc.Close()
+	data, err := io.ReadAll(rc) // archive/zip never reads more than the declared size
+	if err == nil {
+		return data, nil
+	}
+	err = c.src.classify(ErrDamaged, err)
+	if len(data) == 0 || !errors.Is(err, ErrDamaged) {
+		return nil, err
+	}
+	c.damaged = true
+	return data, nil
+}
+
+// readSide unpacks a part that the document can do without, and returns nil if
+// that fails for any reason but the end of the context. A part that is there
+// and cannot be read makes the document count as damaged.
+func (c *container) readSide(name string, limit int64) ([]byte, error) {
+	data, err := c.read(name, limit)
+	if err != nil && c.src.ctx.Err() != nil {
+		return nil, c.src.ctx.Err()
+	}
+	if err != nil && !errors.Is(err, errNoPart) {
+		c.damaged = true
+	}
+	return data, nil
+}
+
+// source is the file with the context's end as a read error, and for the
+// reading of the directory with a budget of bytes.
+type source struct {
+	ctx    context.Context
+	r      io.ReaderAt
+	budget int64 // bytes that may still be read; negative is no limit
+}
+
+var errBudget = errors.New("over the budget of bytes")
+
+func (s *source) ReadAt(p []byte, off int64) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if s.budget >= 0 {
+		if s.budget -= int64(len(p)); s.budget < 0 {
+			s.budget = 0
+			return 0, errBudget
+		}
+	}
+	return s.r.ReadAt(p, off)
+}
+
+// classify gives a failed read its sentinel: the context's error and the
+// exhausted budget are what they are, anything else is otherwise.
+func (s *source) classify(otherwise, err error) error {
+	if ctxErr := s.ctx.Err(); ctxErr != nil {
+		return ctxErr
+	}
+	if errors.Is(err, errBudget) {
+		return fmt.Errorf("%w: the directory is over %d bytes", ErrTooLarge, maxDirectory)
+	}
+	return fmt.Errorf("%w: %w", otherwise, err)
+}

@@ -1,0 +1,302 @@
+package docxtext
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// walker reads one part in document order.
+type walker struct {
+	doc    *document
+	story  *story
+	outer  []*story // the stories around an open text box
+	open   []element
+	bound  []binding
+	props  string // the outermost open element of properties, or ""
+	skip   int    // elements open at the start of what is left out, or 0
+	wrote  int    // bytes of text written so far, to all stories
+	delRow bool   // the properties of a table row say that it is deleted
+
+	operator, closing string // of the open properties of a formula
+
+	note   note // the open note
+	onNote func(note)
+}
+
+// element is an open element and what to restore when it ends.
+type element struct {
+	name  string
+	space space
+	bound int  // bindings before it
+	wrote int  // bytes of text before it
+	said  bool // an alternative in it has written text
+	story bool // its text is a story of its own
+
+	closing string // the bracket that ends it in a formula
+}
+
+const maxBoxes = 8 // text boxes within text boxes; Word itself has none
+
+// walk reads markup to its end or to the first error, and returns the text.
+func (d *document) walk(markup string, onNote func(note)) (string, error) {
+	w := &walker{doc: d, story: &story{}, bound: usualBindings(), onNote: onNote}
+	dec, err := newDecoder(markup)
+	if err != nil {
+		return "", err
+	}
+	err = w.run(dec)
+	for len(w.outer) > 0 {
+		w.popStory()
+	}
+	d.written += w.wrote
+	return w.story.String(), err
+}
+
+func (w *walker) run(dec *xml.Decoder) error {
+	for n := 0; ; n++ {
+		if err := w.doc.ctx.Err(); n%1024 == 0 && err != nil {
+			return err
+		}
+		token, err := dec.RawToken()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if len(w.open) >= maxDepth {
+				return fmt.Errorf("%w: elements nest over %d deep", ErrTooLarge, maxDepth)
+			}
+			w.start(t)
+		case xml.EndElement:
+			w.end()
+		case xml.CharData:
+			w.chars(t)
+		}
+		if w.doc.written+w.wrote > maxText {
+			return fmt.Errorf("%w: over %d bytes of text", ErrTooLarge, maxText)
+		}
+	}
+}
+
+func (w *walker) start(e xml.StartElement) {
+	el := element{name: e.Name.Local, bound: len(w.bound), wrote: w.wrote}
+	w.bound = bind(w.bound, e.Attr)
+	el.space = resolve(w.bound, e.Name.Space)
+	if len(w.open) == 0 && w.doc.root == "" {
+		w.doc.root = el.name
+	}
+	w.open = append(w.open, el)
+	switch {
+	case w.skip > 0:
+	case w.props != "":
+		w.startProperty(e)
+	case isProperties(el):
+		w.props = el.name
+		w.startMathProperties()
+	case el.space == wordSpace:
+		w.startWord(e)
+	case el.space == compatSpace:
+		w.startAlternative(el.name)
+	case el.space == mathSpace:
+		w.startMath(el.name)
+	case el.space == drawSpace && el.name == "br":
+		w.put("\n")
+	}
+}
+
+// isProperties tells whether an element and all in it describe others. No text
+// is in them.
+func isProperties(el element) bool {
+	return strings.HasSuffix(el.name, "Pr") && el.space != otherSpace || el.name == "ffData"
+}
+
+func (w *walker) end() {
+	n := len(w.open)
+	if n == 0 {
+		return
+	}
+	el := w.open[n-1]
+	w.open = w.open[:n-1]
+	w.bound = w.bound[:el.bound]
+	if w.skip == n {
+		w.skip = 0
+	}
+	switch {
+	case w.skip > 0:
+	case w.props != "":
+		w.endProperties(el)
+	case el.space == wordSpace:
+		w.endWord(el)
+	case el.space == compatSpace:
+		w.endAlternative(el)
+	case el.closing != "":
+		w.put(el.closing)
+	case el.space == drawSpace && el.name == "p":
+		w.story.lineEnds++
+	}
+}
+
+// chars takes the text of the elements named t, which alone hold any.
+func (w *walker) chars(text []byte) {
+	n := len(w.open)
+	if w.skip > 0 || w.props != "" || n == 0 || w.open[n-1].name != "t" || w.open[n-1].space == otherSpace {
+		return
+	}
+	w.put(strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\r':
+			return ' '
+		case r == '\u00AD': // a soft hyphen shows only at the end of a line
+			return -1
+		case r >= symbolArea+0x20 && r <= symbolArea+0xFF:
+			return symbolRune(w.story.font, r)
+		}
+		return r
+	}, string(text)))
+}
+
+// put writes text unless it is hidden or the code of a field.
+func (w *walker) put(text string) {
+	if text == "" || w.story.hidden || w.story.codes > 0 {
+		return
+	}
+	w.story.write(text)
+	w.wrote += len(text)
+}
+
+// leaveOut skips the rest of the element that is open at that depth.
+func (w *walker) leaveOut(depth int) { w.skip = depth }
+
+func (w *walker) startWord(e xml.StartElement) {
+	switch name := e.Name.Local; name {
+	case "del", "moveFrom", "tblGrid", "rt":
+		w.leaveOut(len(w.open))
+	case "tab", "ptab":
+		w.put("\t")
+	case "br", "cr":
+		w.put("\n")
+	case "noBreakHyphen":
+		w.put("-")
+	case "sym":
+		w.put(symbol(attr(e, "font"), attr(e, "char")))
+	case "r":
+		w.story.hidden, w.story.font = false, ""
+	case "fldChar":
+		w.fieldChar(attr(e, "fldCharType"))
+	case "tr":
+		w.story.startRow()
+	case "tc":
+		w.story.startCell()
+	case "txbxContent":
+		w.openStory()
+	case "footnoteReference", "endnoteReference":
+		w.reference(e)
+	case "footnote", "endnote", "comment":
+		if w.onNote != nil && len(w.outer) == 0 {
+			w.openStory()
+			w.note = note{id: attr(e, "id"), author: attr(e, "author")}
+		}
+	}
+}
+
+func (w *walker) endWord(el element) {
+	switch el.name {
+	case "p":
+		w.story.endParagraph()
+	case "r":
+		w.story.hidden = false
+	case "tr":
+		w.story.endRow()
+	}
+	if !el.story {
+		return
+	}
+	text := w.popStory()
+	switch {
+	case el.name != "txbxContent":
+		w.note.text = text
+		w.onNote(w.note)
+	case text != "" && !w.story.hidden:
+		w.story.boxes = append(w.story.boxes, text)
+	}
+}
+
+// openStory begins a note or a text box, whose text is kept apart until the
+// paragraph around it ends. Boxes nested beyond reason are read in place.
+func (w *walker) openStory() {
+	if len(w.outer) < maxBoxes {
+		w.outer = append(w.outer, w.story)
+		w.story = &story{}
+		w.open[len(w.open)-1].story = true
+	}
+}
+
+func (w *walker) popStory() (text string) {
+	text = w.story.String()
+	n := len(w.outer)
+	w.story, w.outer = w.outer[n-1], w.outer[:n-1]
+	return text
+}
+
+func (w *walker) fieldChar(kind string) {
+	switch kind {
+	case "begin":
+		w.story.beginField()
+	case "separate":
+		w.story.endCode()
+	case "end":
+		w.put(w.story.endField())
+	}
+}
+
+// reference writes the mark of a note and remembers the note's place. A mark of
+// the author's own follows as ordinary text.
+func (w *walker) reference(e xml.StartElement) {
+	if w.story.hidden || w.story.codes > 0 {
+		return
+	}
+	notes := &w.doc.footnotes
+	if e.Name.Local == "endnoteReference" {
+		notes = &w.doc.endnotes
+	}
+	custom := attr(e, "customMarkFollows")
+	mark := notes.refer(attr(e, "id"), custom == "1" || custom == "true" || custom == "on")
+	if mark != "" {
+		w.put("[" + mark + "]")
+	}
+}
+
+// startAlternative handles text that is there twice, for newer and older
+// readers: the first alternative that has any text is taken.
+func (w *walker) startAlternative(name string) {
+	if name != "Choice" && name != "Fallback" {
+		return
+	}
+	if n := len(w.open); n > 1 && w.open[n-2].said {
+		w.leaveOut(n)
+	}
+}
+
+func (w *walker) endAlternative(el element) {
+	n := len(w.open)
+	if n == 0 || el.name != "Choice" {
+		return
+	}
+	w.open[n-1].said = w.open[n-1].said || w.wrote > el.wrote
+}
+
+// symbol returns the character of a symbol font, given in hexadecimal.
+func symbol(font, hex string) string {
+	n, err := strconv.ParseUint(hex, 16, 16)
+	if err != nil || n < 0x20 {
+		return ""
+	}
+	return string(symbolRune(font, rune(n)))
+}

@@ -1,0 +1,180 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/seed-506d8e5d/svc"
+)
+
+// owner is an organization with one object of each kind. IDs are by the names of
+// path parameters.
+type owner struct {
+	key string
+	ids map[string]string
+}
+
+// secret is in everything that an owner stores.
+const secret = "zebra-4711"
+
+func newOwner(t *testing.T, a *API) owner {
+	t.Helper()
+	_, key := newLimited(t, a, 0, 0)
+	o := owner{key: key, ids: map[string]string{"model...": "svc-preview"}}
+	make := func(path, body string) map[string]any {
+		t.Helper()
+		w := send(a, key, "POST", path, body)
+		var object map[string]any
+		if err := json.Unmarshal(w.Body.Bytes(), &object); err != nil || w.Code != 200 {
+			t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+		}
+		return object
+	}
+	o.ids["response_id"] = make("/v1/responses", `{"model":"svc-preview","input":"`+secret+`","store":true}`)["id"].(string)
+	o.ids["completion_id"] = make("/v1/chat/completions",
+		`{"model":"svc-preview","messages":[{"role":"user","content":"`+secret+`"}],"store":true,"metadata":{"a":"`+secret+`"}}`)["id"].(string)
+	o.ids["conversation_id"] = make("/v1/conversations", `{"metadata":{"a":"`+secret+`"}}`)["id"].(string)
+	items := make("/v1/conversations/"+o.ids["conversation_id"]+"/items", `{"items":[{"role":"user","content":"`+secret+`"}]}`)
+	o.ids["item_id"] = items["first_id"].(string)
+	return o
+}
+
+// path fills the parameters of a pattern with the owner's IDs.
+func (o owner) path(t *testing.T, pattern string) string {
+	parts := strings.Split(pattern, "/")
+	for i, part := range parts {
+		if !strings.HasPrefix(part, "{") {
+			continue
+		}
+		id, ok := o.ids[strings.Trim(part, "{}")]
+		if !ok {
+			t.Fatalf("%s: the owner has no %s", pattern, part)
+		}
+		parts[i] = id
+	}
+	return strings.Join(parts, "/")
+}
+
+// foreign is what a request for the objects of another organization gets. A
+// parameter's name in braces in the body stands for the owner's ID.
+type foreign struct {
+	body   string
+	status int
+}
+
+// foreignRoutes says for each route of the interface what a stranger gets from
+// it: 404, or 200 with nothing of the owner's.
+var foreignRoutes = map[string]foreign{
+	"GET /healthz": {"", 200},
+	"GET /readyz":  {"", 200},
+
+	"POST /v1/systemone":                        {"{}", 422},
+	"GET /v1/models":                            {"", 200},
+	"GET /v1/models/{model...}":                 {"", 200},
+	"POST /v1/responses":                        {`{"model":"svc-preview","input":"Hi","previous_response_id":"{response_id}"}`, 404},
+	"POST /v1/responses ":                       {`{"model":"svc-preview","input":"Hi","conversation":"{conversation_id}"}`, 404},
+	"POST /v1/responses  ":                      {`{"model":"svc-preview","input":"Hi","conversation":"{conversation_id}","stream":true}`, 404},
+	"POST /v1/chat/completions":                 {`{"model":"svc-preview","messages":[]}`, 400},
+	"GET /v1/chat/completions":                  {"", 200},
+	"POST /v1/conversations":                    {"{}", 200},
+	"POST /v1/chat/completions/{completion_id}": {`{"metadata":{}}`, 404},
+
+	"POST /v1/responses/input_tokens":                            {`{"model":"svc-preview","input":"Hi","previous_response_id":"{response_id}"}`, 404},
+	"POST /v1/conversations/{conversation_id}":                   {`{"metadata":{}}`, 404},
+	"POST /v1/conversations/{conversation_id}/items":             {`{"items":[{"role":"user","content":"Hi"}]}`, 404},
+	"GET /v1/responses/{response_id}":                            {"", 404},
+	"DELETE /v1/responses/{response_id}":                         {"", 404},
+	"POST /v1/responses/{response_id}/cancel":                    {"", 404},
+	"GET /v1/responses/{response_id}/input_items":                {"", 404},
+	"GET /v1/chat/completions/{completion_id}":                   {"", 404},
+	"DELETE /v1/chat/completions/{completion_id}":                {"", 404},
+	"GET /v1/chat/completions/{completion_id}/messages":          {"", 404},
+	"GET /v1/conversations/{conversation_id}":                    {"", 404},
+	"DELETE /v1/conversations/{conversation_id}":                 {"", 404},
+	"GET /v1/conversations/{conversation_id}/items":              {"", 404},
+	"GET /v1/conversations/{conversation_id}/items/{item_id}":    {"", 404},
+	"DELETE /v1/conversations/{conversation_id}/items/{item_id}": {"", 404},
+}
+
+// TestForeignObjects asks every route for the objects of another organization,
+// and with keys that are none.
+func TestForeignObjects(t *testing.T) {
+	a := newAdminAPI(t, svc.Options{}, Options{})
+	victim, stranger := newOwner(t, a), newOwner(t, a)
+	routes := map[string]bool{}
+	for _, table := range a.tables() {
+		for path, methods := range table {
+			for method := range methods {
+				routes[method+" "+path] = strings.HasPrefix(path, "/v1/")
+			}
+		}
+	}
+	maps.DeleteFunc(routes, func(route string, _ bool) bool { return strings.Contains(route, " /admin/") }) // see TestAdminKey
+	for route, authenticated := range routes {
+		if _, ok := foreignRoutes[route]; !ok {
+			t.Errorf("%s is not in the table", route)
+		}
+		if !authenticated {
+			continue
+		}
+		method, pattern, _ := strings.Cut(route, " ")
+		for _, key := range []string{"", "sk-svc-unknown", adminKey, victim.key + "x"} {
+			if w := send(a, key, method, victim.path(t, pattern), "{}"); w.Code != 401 {
+				t.Errorf("%s with the key %q: got %d %s", route, key, w.Code, w.Body)
+			}
+		}
+	}
+	before := victim.view(t, a)
+	for route, want := range foreignRoutes {
+		method, pattern, _ := strings.Cut(strings.TrimSpace(route), " ")
+		if !routes[method+" "+pattern] && want.status == 404 {
+			t.Errorf("%s is in the table, but not a route", route)
+		}
+		body := want.body
+		for name, id := range victim.ids {
+			body = strings.ReplaceAll(body, "{"+name+"}", id)
+		}
+		w := send(a, stranger.key, method, victim.path(t, pattern), body)
+		answer := w.Body.String()
+		if w.Code != want.status {
+			t.Errorf("%s: got %d %s, want %d", route, w.Code, answer, want.status)
+		}
+		if want.status == 404 && strings.Contains(answer, secret) {
+			t.Errorf("%s: got the owner's data: %s", route, answer)
+		}
+		for _, name := range []string{"response_id", "conversation_id", "item_id", "completion_id"} {
+			if want.status == 200 && strings.Contains(answer, victim.ids[name]) {
+				t.Errorf("%s: got the owner's %s: %s", route, name, answer)
+			}
+		}
+	}
+	// A mixed path: the stranger's own conversation with the owner's item.
+	mixed := "/v1/conversations/" + stranger.ids["conversation_id"] + "/items/" + victim.ids["item_id"]
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		if w := send(a, stranger.key, method, mixed, ""); w.Code != 404 {
+			t.Errorf("%s %s: got %d %s", method, mixed, w.Code, w.Body)
+		}
+	}
+	if after := victim.view(t, a); after != before {
+		t.Errorf("the owner's objects have changed:\n%s\nto\n%s", before, after)
+	}
+}
+
+// view returns what the owner gets from the routes that read.
+func (o owner) view(t *testing.T, a *API) string {
+	t.Helper()
+	var b strings.Builder
+	for _, pattern := range []string{"/v1/responses/{response_id}", "/v1/responses/{response_id}/input_items",
+		"/v1/chat/completions/{completion_id}", "/v1/chat/completions/{completion_id}/messages", "/v1/conversations/{conversation_id}",
+		"/v1/conversations/{conversation_id}/items/{item_id}"} {
+		w := send(a, o.key, "GET", o.path(t, pattern), "")
+		if w.Code != 200 {
+			t.Errorf("%s: the owner got %d %s", pattern, w.Code, w.Body)
+		}
+		b.WriteString(w.Body.String() + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,242 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
+)
+
+// newLimited returns a key of a new organization with limits.
+func newLimited(t testing.TB, a *API, requests, tokens int) (organization, key string) {
+	t.Helper()
+	o, err := a.service.CreateOrganization(t.Context(), accounts.NewOrganization{
+		Name: "limited", Credits: accounts.Dollar, RequestsPerMinute: requests, TokensPerMinute: tokens,
+	})
+	check(t, err)
+	k, err := a.service.CreateKey(t.Context(), accounts.NewKey{OrganizationID: o.ID})
+	check(t, err)
+	return o.ID, k.Secret
+}
+
+// limitHeaders returns the headers of an answer that are about limits.
+func limitHeaders(w *httptest.ResponseRecorder) string {
+	var lines []string
+	for name, values := range w.Header() {
+		if strings.HasPrefix(name, "X-Ratelimit-") || name == "Retry-After" {
+			lines = append(lines, strings.ToLower(name)+": "+values[0])
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func TestLimitHeaders(t *testing.T) {
+	a := newAdminAPI(t, svc.Options{}, Options{})
+	_, key := newLimited(t, a, 2, 1000)
+	_, free := newLimited(t, a, 0, 0)
+	refused := func(shape string) string {
+		return fmt.Sprintf(shape, "The organization's limit of 2 requests per minute is reached. Try again later.")
+	}
+	for _, c := range []struct {
+		name, key, path string
+		status          int
+		headers, body   string
+	}{
+		{"no limit", free, "/v1/models/none", 404, "", ""},
+		{"first", key, "/v1/models/none", 404, `x-ratelimit-limit-requests: 2
+x-ratelimit-limit-tokens: 1000
+x-ratelimit-remaining-requests: 1
+x-ratelimit-remaining-tokens: 1000
+x-ratelimit-reset-requests: 30s
+x-ratelimit-reset-tokens: 0s`, ""},
+		{"an invalid request counts", key, decisionsPath, 422, `x-ratelimit-limit-requests: 2
+x-ratelimit-limit-tokens: 1000
+x-ratelimit-remaining-requests: 0
+x-ratelimit-remaining-tokens: 1000
+x-ratelimit-reset-requests: 1m0s
+x-ratelimit-reset-tokens: 0s`, ""},
+		{"over the limit", key, "/v1/responses", 429, `retry-after: 30
+x-ratelimit-limit-requests: 2
+x-ratelimit-limit-tokens: 1000
+x-ratelimit-remaining-requests: 0
+x-ratelimit-remaining-tokens: 1000
+x-ratelimit-reset-requests: 1m0s
+x-ratelimit-reset-tokens: 0s`, refused(`{"error":{"message":"%s","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`)},
+		{"over the limit in Decisions", key, decisionsPath, 429, `retry-after: 30
+x-ratelimit-limit-requests: 2
+x-ratelimit-limit-tokens: 1000
+x-ratelimit-remaining-requests: 0
+x-ratelimit-remaining-tokens: 1000
+x-ratelimit-reset-requests: 1m0s
+x-ratelimit-reset-tokens: 0s`, refused(`{"detail":{"error_type":"rate_limit_exceeded","message":"%s"}}`)},
+	} {
+		method := "POST"
+		if strings.Contains(c.path, "models") {
+			method = "GET"
+		}
+		w := send(a, c.key, method, c.path, "{}")
+		if got := limitHeaders(w); w.Code != c.status || got != c.headers {
+			t.Errorf("%s: got %d\n%s\nwant %d\n%s", c.name, w.Code, got, c.status, c.headers)
+		}
+		if c.body != "" && w.Body.String() != c.body {
+			t.Errorf("%s: got %s, want %s", c.name, w.Body, c.body)
+		}
+	}
+}
+
+// TestTokenLimit uses up the tokens of a minute with one call of each kind.
+func TestTokenLimit(t *testing.T) {
+	for path, body := range generations() {
+		t.Run(path, func(t *testing.T) {
+			now := time.Unix(1_700_000_000, 0)
+			a := newAdminAPI(t, svc.Options{Now: func() time.Time { return now }}, Options{})
+			organization, key := newLimited(t, a, 0, 1)
+			if w := send(a, key, "POST", path, body); w.Code != 200 {
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+			w := send(a, key, "POST", path, body)
+			if w.Code != 429 || !strings.Contains(w.Body.String(), `"rate_limit_exceeded"`) || w.Header().Get("Retry-After") == "" {
+				t.Errorf("got %d %s %v", w.Code, w.Body, w.Header())
+			}
+			if w := send(a, key, "GET", "/v1/models", ""); w.Code != 200 {
+				t.Errorf("what calls no model: got %d %s", w.Code, w.Body)
+			}
+			if w := send(a, adminKey, "POST", "/admin/v1/organizations/"+organization, `{"tokens_per_minute":0}`); w.Code != 200 {
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+			if w := send(a, key, "POST", path, body); w.Code != 200 {
+				t.Errorf("with the limit lifted: got %d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+// generations are the routes that call a model, each with a body.
+func generations() map[string]string {
+	return map[string]string{
+		decisionsPath:          asked(oneQuestion),
+		"/v1/responses":        `{"model":"svc-preview","input":"Hi"}`,
+		"/v1/chat/completions": `{"model":"svc-preview","messages":[{"role":"user","content":"Hi"}]}`,
+	}
+}
+
+func TestMaxRequests(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	script := &modeltest.Script{Scores: func(context.Context, *model.ScoreRequest) (*model.Scores, error) {
+		entered <- struct{}{}
+		<-leave
+		return &model.Scores{Probabilities: []float64{1, 0}, StateTokens: 1}, nil
+	}}
+	a := newAdminAPI(t, svc.Options{Backend: script}, Options{MaxRequests: 2})
+	_, key := newLimited(t, a, 0, 0)
+	var running sync.WaitGroup
+	for range 2 {
+		running.Go(func() {
+			if w := send(a, key, "POST", decisionsPath, asked(oneQuestion)); w.Code != 200 {
+				t.Errorf("a request within the limit: %d %s", w.Code, w.Body)
+			}
+		})
+		<-entered
+	}
+	for path, want := range map[string]string{
+		decisionsPath:   `{"detail":{"error_type":"service_unavailable","message":"The service has too many requests at present. Try again."}}`,
+		"/v1/responses": `{"error":{"message":"The service has too many requests at present. Try again.","type":"server_error","param":null,"code":"service_unavailable"}}`,
+	} {
+		w := send(a, key, "POST", path, "{}")
+		if w.Code != 503 || w.Header().Get("Retry-After") != "1" || w.Body.String() != want {
+			t.Errorf("%s: got %d %v %s", path, w.Code, w.Header(), w.Body)
+		}
+	}
+	for path, key := range map[string]string{"/healthz": "", "/readyz": "", "/admin/v1/organizations": adminKey} {
+		if w := send(a, key, "GET", path, ""); w.Code != 200 {
+			t.Errorf("%s of a busy server: %d %s", path, w.Code, w.Body)
+		}
+	}
+	close(leave)
+	running.Wait()
+	if w := send(a, key, "GET", "/v1/models", ""); w.Code != 200 {
+		t.Errorf("afterwards: got %d %s", w.Code, w.Body)
+	}
+}
+
+// TestOverload has 500 clients ask ten times as often as their organization
+// may, while another organization stays within its limit.
+func TestOverload(t *testing.T) {
+	const clients, each, limit, polite = 500, 20, 1000, 100
+	a := newAdminAPI(t, svc.Options{}, Options{MaxRequests: 1000})
+	server := httptest.NewServer(a)
+	defer server.Close()
+	server.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = clients
+	_, greedy := newLimited(t, a, limit, 0)
+	_, modest := newLimited(t, a, polite, 0)
+
+	var counts [600]atomic.Int64
+	ask := func(key string) (int, time.Duration) {
+		r, _ := http.NewRequestWithContext(t.Context(), "POST", server.URL+decisionsPath, strings.NewReader(asked(oneQuestion)))
+		r.Header.Set("Authorization", "Bearer "+key)
+		begin := time.Now()
+		resp, err := server.Client().Do(r)
+		if err != nil {
+			t.Error(err)
+			return 0, 0
+		}
+		defer resp.Body.Close()
+		_, _ = io.Copy(io.Discard, resp.Body)
+		return resp.StatusCode, time.Since(begin)
+	}
+	before := liveMemory()
+	var slowest atomic.Int64
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for range each {
+				status, took := ask(greedy)
+				counts[status].Add(1)
+				if status == 429 {
+					slowest.Store(max(slowest.Load(), int64(took)))
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		for range polite {
+			if status, _ := ask(modest); status != 200 {
+				t.Errorf("within the limit: got %d", status)
+			}
+		}
+	})
+	all.Wait()
+	if served, refused := counts[200].Load(), counts[429].Load(); served != limit || refused != clients*each-limit {
+		t.Errorf("%d were served and %d refused, want %d and %d", served, refused, limit, clients*each-limit)
+	}
+	server.Client().CloseIdleConnections()
+	if grown := liveMemory() - before; grown > 32<<20 {
+		t.Errorf("%d bytes more are in use than before", grown)
+	}
+	t.Logf("slowest refusal: %v", time.Duration(slowest.Load()))
+	if took := time.Duration(slowest.Load()); took > 5*time.Second {
+		t.Errorf("a refusal took %v", took)
+	}
+}
+
+// liveMemory returns how many bytes of the heap are in use.
+func liveMemory() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
