@@ -350,7 +350,7 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 // cannot be stored has failed, and is charged all the same.
 func (t *turn) end(ctx context.Context, err error) {
 	if err != nil {
-		t.dies(ctx, err)
+		t.dies(err)
 	}
 	r := t.response
 	r.CompletedAt = t.o.Now().Unix()
@@ -365,7 +365,7 @@ func (t *turn) end(ctx context.Context, err error) {
 		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: a turn was not stored", slog.String("response", r.ID), slog.Any("err", saveErr))
 		if err == nil {
 			err = saveErr
-			t.dies(ctx, err)
+			t.dies(err)
 		}
 	}
 	if err != nil {
@@ -376,14 +376,12 @@ func (t *turn) end(ctx context.Context, err error) {
 }
 
 // dies makes the response that of a turn that failed or was cancelled.
-func (t *turn) dies(ctx context.Context, err error) {
+func (t *turn) dies(err error) {
 	t.emitter.seal(conversations.Incomplete, "")
 	e := fault.From(err)
 	t.response.Status = Failed
 	if e.Kind == fault.Canceled {
 		t.response.Status = Cancelled
-	} else {
-		t.o.Log.LogAttrs(ctx, slog.LevelWarn, "responses: a turn failed", slog.String("response", t.response.ID), slog.Any("err", err))
 	}
 	t.response.Incomplete = ""
 	t.response.Error = &Error{Code: e.Code, Message: e.Message, Cause: e}
