@@ -301,6 +301,7 @@ func TestSearchingHasAnEnd(t *testing.T) {
 	script.Respond = func(*model.Request) modeltest.Answer { return search(`["more"]`) }
 	r = a.turn(plain(`"tools":[` + searchTool + `]`))
 	is.Equal(r.Status, "failed")
+	is.Equal(len(script.Requests()), 2*9)
 	is.Equal(*r.Error, struct{ Code, Message string }{"model_error", "The model searched the web again and again and gave no answer."})
 }
 

@@ -154,7 +154,8 @@ func TestOneResponseEverywhere(t *testing.T) {
 	for _, s := range streamed {
 		t.Run(s.name, func(t *testing.T) {
 			a, b := newTurns(t, s.answers...), newTurns(t, s.answers...)
-			final := string(checkTranscript(t, a.post(`{"model":"svc-preview","stream":true,`+s.body)))
+			streamed := a.do("POST", "/v1/responses", `{"model":"svc-preview","stream":true,`+s.body)
+			final := string(checkTranscript(t, streamed.body))
 			blocking := b.post(`{"model":"svc-preview",` + s.body)
 			if final != blocking {
 				t.Errorf("streamed\n%s\nblocking\n%s", final, blocking)
@@ -169,13 +170,37 @@ func TestOneResponseEverywhere(t *testing.T) {
 			if stored := a.want(200, "GET", "/v1/responses/"+r.ID, ""); stored != final {
 				t.Errorf("streamed\n%s\nstored\n%s", final, stored)
 			}
-			replayed := string(checkTranscript(t, a.want(200, "GET", "/v1/responses/"+r.ID+"?stream=true", "")))
-			if replayed != final {
-				t.Errorf("streamed\n%s\nreplayed\n%s", final, replayed)
+			replayed := a.want(200, "GET", "/v1/responses/"+r.ID+"?stream=true", "")
+			if last := string(checkTranscript(t, replayed)); last != final {
+				t.Errorf("streamed\n%s\nreplayed\n%s", final, last)
+			}
+			if got, want := outline(t, replayed), outline(t, streamed.body); r.Status == "completed" && !reflect.DeepEqual(got, want) {
+				t.Errorf("streamed\n%s\nreplayed\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
 			}
 			checkItems(t, a, final)
 		})
 	}
+}
+
+// outline returns the events of a stream, with successive deltas of an item as
+// one.
+func outline(t *testing.T, transcript string) (list []string) {
+	t.Helper()
+	var last event
+	for _, e := range parse(t, transcript) {
+		index := -1
+		if e.OutputIndex != nil {
+			index = *e.OutputIndex
+		}
+		delta := strings.HasSuffix(e.Type, ".delta")
+		if delta && e.Type == last.Type && e.ItemID == last.ItemID {
+			list[len(list)-1] += e.Delta
+			continue
+		}
+		list = append(list, fmt.Sprint(e.Type, " ", index, " ", e.Delta))
+		last = e
+	}
+	return list
 }
 
 // checkItems compares the output of a response with the items of its

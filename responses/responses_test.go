@@ -119,7 +119,7 @@ func TestTheConsumerMayStopAnywhere(t *testing.T) {
 			modeltest.DefaultUsage, model.Finish{Reason: model.ToolCalls})
 	}}
 	f := newFixture(t, responses.Options{Backend: script, Search: searched})
-	whole := 0
+	whole, cancelled := 0, 0
 	for stopAt := 1; ; stopAt++ {
 		events, err := f.Stream(t.Context(), f.caller, asking("Hi", responses.SearchTool()))
 		must(t, err)
@@ -148,9 +148,11 @@ func TestTheConsumerMayStopAnywhere(t *testing.T) {
 		}
 		is.Equal(r.Status, responses.Cancelled)
 		is.Equal(r.Error.Code, "request_canceled")
+		cancelled = stopAt
 	}
-	if whole != 26 {
-		t.Errorf("the whole turn had %d events", whole)
+	// The last four events come when the answer is whole.
+	if whole != 26 || cancelled != 22 {
+		t.Errorf("the whole turn had %d events; it was cancelled up to the event %d", whole, cancelled)
 	}
 	if n := len(f.charges(t)); n == 0 {
 		t.Error("nothing was billed")
@@ -262,7 +264,7 @@ func TestCreateOfACallerThatHasLeft(t *testing.T) {
 
 // TestATurnThatCannotBeStored has its store break while the model answers.
 func TestATurnThatCannotBeStored(t *testing.T) {
-	script := modeltest.New(modeltest.Text("Yes."))
+	script := modeltest.New(modeltest.Text("Yes.").WithFinish(model.Length))
 	f := newFixture(t, responses.Options{Backend: script})
 	script.Answers[0].Before = func(context.Context) error {
 		f.store.fail(errors.New("the disk is on fire"))
@@ -272,6 +274,7 @@ func TestATurnThatCannotBeStored(t *testing.T) {
 	is := is.New(t)
 	is.NoErr(err)
 	is.Equal(r.Status, responses.Failed)
+	is.Equal(r.Incomplete, "")
 	is.Equal(r.Error.Code, "internal_error")
 	is.Equal(r.Error.Message, "An internal error occurred.")
 	f.store.fail(nil)
