@@ -192,6 +192,8 @@ func TestDeletionsGoOnAtTheNextStart(t *testing.T) {
 		id := large(t, s, 2500)
 		is := is.New(t)
 		ctx := t.Context()
+		said := WithID(UserMessage("Hi"), s.newID)
+		put(t, s, &Draft{ID: "resp_x", Point: &Point{Conversation: id}, Input: []Item{said}})
 		store.updates, store.failure = failing, broken
 		err := s.Delete(ctx, caller, id)
 		done := store.updates > 0 // nothing failed
@@ -203,8 +205,13 @@ func TestDeletionsGoOnAtTheNextStart(t *testing.T) {
 			continue
 		}
 		is.NoErr(err)
+		// Whatever is left cannot be seen.
 		_, err = s.Get(ctx, caller, id)
 		is.True(fault.Is(err, fault.NotFound))
+		_, _, _, err = s.GetTurn(ctx, caller, "resp_x")
+		is.Equal(err, error(fault.Missing(CodeResponseNotFound, "response", "resp_x")))
+		_, err = s.Item(ctx, caller, said.ItemID())
+		is.Equal(err, error(fault.Missing(CodeItemNotFound, "item", said.ItemID())))
 		is.NoErr(s.Recover(ctx, caller.Namespace()))
 		is.Equal(keys(t, store), nil)
 		if done {
@@ -231,6 +238,37 @@ func keys(t *testing.T, store storage.Store) (list []string) {
 		t.Fatal(err)
 	}
 	return list
+}
+
+func TestADeletedResponseThatFailedTakesItsItemsAlong(t *testing.T) {
+	s, store := newService(t)
+	is := is.New(t)
+	c, err := s.Create(t.Context(), caller, nil, nil)
+	is.NoErr(err)
+	before := keys(t, store)
+	for _, id := range []string{"resp_1", "resp_10"} {
+		put(t, s, &Draft{ID: id, Point: &Point{Conversation: c.ID}, Dead: true, Input: []Item{WithID(UserMessage("Hi"), s.newID)}})
+	}
+	is.NoErr(s.DeleteTurn(t.Context(), caller, "resp_1"))
+	_, input, _, err := s.GetTurn(t.Context(), caller, "resp_10")
+	is.NoErr(err)
+	is.Equal(len(input), 1)
+	is.NoErr(s.DeleteTurn(t.Context(), caller, "resp_10"))
+	is.Equal(keys(t, store), before)
+}
+
+func TestZeroDataRetentionAddsNothing(t *testing.T) {
+	s, _ := newService(t)
+	is := is.New(t)
+	c, err := s.Create(t.Context(), caller, nil, nil) // before it was configured
+	is.NoErr(err)
+	forgetful := caller
+	forgetful.ZeroDataRetention = true
+	_, err = s.AddItems(t.Context(), forgetful, c.ID, []*Message{UserMessage("Hi")})
+	is.Equal(fault.From(err).Code, CodeZeroRetention)
+	_, err = s.Create(t.Context(), forgetful, nil, nil)
+	is.Equal(fault.From(err).Code, CodeZeroRetention)
+	is.NoErr(s.Delete(t.Context(), forgetful, c.ID))
 }
 
 func TestErrorsOfTheStore(t *testing.T) {

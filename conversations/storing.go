@@ -49,9 +49,9 @@ func CheckSize(items []Item) error {
 		if err != nil {
 			return err
 		}
-		// The rest of an entry is IDs.
-		const ids = 1 << 10
-		if sum += len(data) + ids; len(data)+ids > storage.MaxValue || sum > maxInput {
+		// Its turn, its keys and its place in the index.
+		const rest = 256
+		if sum += len(data) + rest; len(data)+rest > storage.MaxValue || sum > maxInput {
 			return tooLarge(nil)
 		}
 	}

@@ -382,6 +382,16 @@ func TestTooLargeToStore(t *testing.T) {
 	a.post(strings.TrimSuffix(input(`"`+big+`"`), "}") + `,"store":false}`)
 }
 
+func TestTheLargestInput(t *testing.T) {
+	a := newTurns(t, modeltest.Text("Yes."), modeltest.Text("And yes."))
+	r := a.turn(input(`[` + repeated(10_000, `{"role":"user","content":"Hi"}`) + `]`))
+	a.turn(say("More", after(r.ID)))
+	is := is.New(t)
+	is.Equal(len(a.sent(1)), 10_002)
+	a.want(200, "DELETE", "/v1/conversations/"+r.Conversation.ID, "")
+	a.want(404, "GET", "/v1/responses/"+r.ID, "")
+}
+
 func TestACallThatIsNotBilledWhenRefused(t *testing.T) {
 	a := newTurns(t, modeltest.Fail(fmt.Errorf("secret")))
 	a.wantError("POST", "/v1/responses", say("Hi"), 500, "server_error", "internal_error", "", "An internal error occurred.")
