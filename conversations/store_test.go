@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -175,11 +176,15 @@ func TestAHistoryThatNoModelCouldReadIsRefused(t *testing.T) {
 	c, err := s.Create(t.Context(), caller, nil, nil)
 	is := is.New(t)
 	is.NoErr(err)
-	big := &Message{Role: model.User, Content: []Part{{Type: InputText, Text: string(make([]byte, 100_000))}}} // 600,000 in the store
-	for range 64<<20/600_000 + 1 {
-		_, err := s.AddItems(t.Context(), caller, c.ID, []*Message{big})
+	big := &Message{Role: model.User, Content: []Part{{Type: InputText, Text: strings.Repeat("x", 1<<19)}}}
+	var ids []string
+	for range maxHistory>>19 {
+		added, err := s.AddItems(t.Context(), caller, c.ID, []*Message{big})
 		is.NoErr(err)
+		ids = append(ids, added[0].ItemID())
 	}
+	_, err = s.Items(t.Context(), caller, ids)
+	is.Equal(err, error(fault.ContextLength("The items that the input refers to are longer than any model's context window: they have more than 64 MiB.")))
 	_, err = s.Continue(t.Context(), caller, "", c.ID)
 	is.Equal(err, error(fault.ContextLength("The history is longer than any model's context window: it has more than 64 MiB.")))
 }
@@ -210,8 +215,9 @@ func TestDeletionsGoOnAtTheNextStart(t *testing.T) {
 		is.True(fault.Is(err, fault.NotFound))
 		_, _, _, err = s.GetTurn(ctx, caller, "resp_x")
 		is.Equal(err, error(fault.Missing(CodeResponseNotFound, "response", "resp_x")))
-		_, err = s.Item(ctx, caller, said.ItemID())
-		is.Equal(err, error(fault.Missing(CodeItemNotFound, "item", said.ItemID())))
+		found, err := s.Items(ctx, caller, []string{said.ItemID()})
+		is.NoErr(err)
+		is.Equal(found, map[string]Item{})
 		is.NoErr(s.Recover(ctx, caller.Namespace()))
 		is.Equal(keys(t, store), nil)
 		if done {

@@ -342,7 +342,7 @@ func TestSearchesAreReplayed(t *testing.T) {
 	a.script.Answers = append(a.script.Answers, modeltest.Text("Once more."))
 	a.turn(outputs(`{"role":"user","content":"Look"}`, `{"type":"web_search_call","id":"`+first.Output[0].ID+`","status":"completed","action":{}}`,
 		`{"type":"web_search_call","id":"ws_unknown"}`, `{"type":"reasoning","id":"rs_1","summary":[]}`,
-		`{"type":"item_reference","id":"`+first.Output[1].ID+`"}`) + `}`)
+		`{"type":"item_reference","id":"`+first.Output[1].ID+`"}`, `{"type":"item_reference","id":"`+first.Output[1].ID+`"}`) + `}`)
 	a.wantSent(3, append(searched, `assistant "Found."`)...)
 	// What the history has is not repeated.
 	a.script.Answers = append(a.script.Answers, modeltest.Text("Good."))

@@ -1,13 +1,17 @@
 package httpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -306,4 +310,29 @@ func TestStreamsThatAreRefusedAreAnswers(t *testing.T) {
 	is.Equal(got.header.Get("Content-Type"), "application/json")
 	is.Equal(got.header.Get("Retry-After"), "2")
 	is.Equal(got.body, `{"error":{"message":"Slow down.","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`)
+}
+
+// TestSlowStreams has a model that thinks for long before it answers or refuses.
+func TestSlowStreams(t *testing.T) {
+	slow := func(model modeltest.Answer) (got answer) {
+		model.Before = func(context.Context) error {
+			time.Sleep(40 * time.Second)
+			return nil
+		}
+		synctest.Test(t, func(t *testing.T) {
+			a := newTurns(t, model)
+			w := httptest.NewRecorder()
+			got.aborted = a.serve(t.Context(), w, "POST", "/v1/responses", `{"model":"svc-preview","stream":true,"input":"Hi"}`)
+			got.body = w.Body.String()
+		})
+		return got
+	}
+	is := is.New(t)
+	answered := slow(modeltest.Text("Yes."))
+	is.True(strings.HasPrefix(answered.body, ": keepalive\n: keepalive\nevent: response.created\n"))
+	is.True(!answered.aborted)
+	refused := slow(modeltest.Fail(fault.Upstreamf(nil, "The model server failed.")))
+	is.Equal(refused.body, ": keepalive\n: keepalive\nevent: error\n"+`data: {"type":"error","sequence_number":0,"code":"model_error","message":"The model server failed.","param":null,`+
+		`"error":{"message":"The model server failed.","type":"server_error","param":null,"code":"model_error"}}`+"\n\n")
+	is.True(refused.aborted)
 }

@@ -361,6 +361,9 @@ func TestFiles(t *testing.T) {
 	is.Equal(err, error(fault.Missing("file_not_found", "file", "file_1"))) // although the history knows it
 	_, err = f.Create(ctx, f.caller, with("", "file_3"))
 	is.Equal(err, error(fault.Invalidf("file_id", "The file %q is not processed.", "file_3")))
+	files["file_4"] = strings.Repeat("x", 1<<20)
+	_, err = f.Create(ctx, f.caller, with("", slices.Repeat([]string{"file_4"}, 65)...))
+	is.Equal(err, error(fault.ContextLength("The files are longer than any model's context window: they have more than 64 MiB.")))
 	is.Equal(len(script.Requests()), 2)
 }
 
