@@ -46,8 +46,8 @@ func CheckSize(items []Item) error {
 		if err != nil {
 			return err
 		}
-		// The rest of an entry is IDs; a listed one has an index key beside it.
-		const ids = 1 << 8
+		// Beside the entry are its turn, its keys and its place in the index.
+		const ids = 80
 		size.Add(ids, len(data)+ids)
 		size.Add(ids, ids)
 		if len(data)+ids > storage.MaxValue || !size.Plus(size).Fits() {

@@ -233,6 +233,8 @@ func TestInvalidConversations(t *testing.T) {
 			a.wantError(method, items+"/"+item, "", 404, "invalid_request_error", "item_not_found", "", missing("item", item))
 		}
 	}
+	long := strings.Repeat("x", 1000)
+	a.wantError("GET", items+"/"+long, "", 404, "invalid_request_error", "item_not_found", "", missing("item", long[:128]))
 }
 
 // first returns the first item of a conversation.
