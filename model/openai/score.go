@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/tidwall/gjson"
@@ -117,7 +116,7 @@ func newScoreRequest(t *target, req *model.ScoreRequest) *wireRequest {
 // reasoning effort is asked without one, now and from then on.
 func (t *target) ask(ctx context.Context, w *wireRequest) (gjson.Result, *exchange, error) {
 	answer, x, err := t.complete(ctx, w)
-	if f, ok := errors.AsType[*failure](err); ok && f.status == http.StatusBadRequest && w.ReasoningEffort != "" && t.noThinking == "" {
+	if f, ok := errors.AsType[*failure](err); ok && f.refuses() && w.ReasoningEffort != "" && t.noThinking == "" {
 		w.ReasoningEffort = ""
 		if answer, x, err = t.complete(ctx, w); err == nil {
 			t.keepEffort.Store(true)

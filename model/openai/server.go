@@ -102,6 +102,11 @@ var (
 	errQueue         = errors.New("openai: the limit of concurrent requests is reached")
 )
 
+// refuses reports whether the server does not take something in the request.
+func (f *failure) refuses() bool {
+	return f.status == http.StatusBadRequest || f.status == http.StatusUnprocessableEntity
+}
+
 // exchange is a request under way and its answer.
 type exchange struct {
 	server  *server

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"reflect"
 	"strings"
@@ -102,14 +103,52 @@ func TestContextOverflowIsRefusedHere(t *testing.T) {
 	}
 }
 
-func TestWindowOfTheServerHolds(t *testing.T) {
-	d := (&double{window: 77}).serve(t)
-	b := d.backend(t)
+func TestProbe(t *testing.T) {
+	tests := map[string]struct {
+		double  *double
+		window  int // configured
+		want    int
+		warning string
+	}{
+		"vllm":                  {&double{tokenizer: "vllm", window: 77}, 0, 77, ""},
+		"llama.cpp":             {&double{tokenizer: "llama", window: 77}, 0, 77, ""},
+		"unknown":               {&double{}, 0, 0, "the context window of the model is not known; many servers cut longer prompts without a word"},
+		"configured":            {&double{}, 50, 50, ""},
+		"configured, too large": {&double{tokenizer: "vllm", window: 77}, 100, 100, "the configured context window is larger than the server's"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var log strings.Builder
+			d := tt.double.serve(t)
+			b := d.backend(t, withModel(func(m *Model) { m.Info.ContextWindow = tt.window }), func(o *Options) {
+				o.Models = o.Models[:1]
+				o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			})
+			b.Probe(t.Context())
+			for _, info := range b.Models() {
+				if found, _ := b.Model(info.ID); info.ContextWindow != tt.want || found.ContextWindow != tt.want {
+					t.Errorf("got %+v and %+v", info, found)
+				}
+			}
+			if lines := strings.Count(log.String(), "\n"); !strings.Contains(log.String(), tt.warning) || tt.warning == "" && lines > 0 || lines > 1 {
+				t.Errorf("logged %s", &log)
+			}
+		})
+	}
+}
+
+func TestProbeOfAServerThatIsDown(t *testing.T) {
+	var log strings.Builder
+	d := (&double{}).serve(t)
+	b := d.backend(t, withServer(func(s *Server) { s.URL = "http://127.0.0.1:1/v1" }), func(o *Options) {
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
 	b.Probe(t.Context())
-	for _, info := range b.Models() {
-		if found, _ := b.Model(info.ID); info.ContextWindow != 77 || found.ContextWindow != 77 {
-			t.Errorf("got %+v and %+v", info, found)
-		}
+	if !strings.Contains(log.String(), "model server does not answer") {
+		t.Errorf("logged %s", &log)
+	}
+	if infos := b.Models(); len(infos) != 2 {
+		t.Errorf("got %+v", infos)
 	}
 }
 
