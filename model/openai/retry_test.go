@@ -206,6 +206,11 @@ func TestConcurrencyIsBounded(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		for range 5 {
+			if err := m.do(t.Context(), func(context.Context, *target) error { return nil }); err != nil {
+				t.Errorf("a slot was not given back: %v", err)
+			}
+		}
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -100,6 +101,24 @@ func TestContextOverflowIsRefusedHere(t *testing.T) {
 				t.Error(a.err)
 			}
 		})
+	}
+}
+
+func TestMissingTokenizerIsAskedForOnce(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		http.NotFound(w, r)
+	}))
+	defer server.Close()
+	b := (&double{url: server.URL + "/v1"}).backend(t)
+	for range 3 {
+		if n, err := b.CountTokens(t.Context(), ask("one two three")); err != nil || n < 3 {
+			t.Errorf("got %d, %v", n, err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
 	}
 }
 
@@ -557,6 +576,21 @@ func TestConnectionClosesWithTheCaller(t *testing.T) {
 			}
 			<-gone
 		})
+	}
+}
+
+func TestContextMayEndWithTheUsage(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var last error
+	for event, err := range (&double{}).serve(t).backend(t).Generate(ctx, ask("x")) {
+		if _, ok := event.(model.Usage); ok {
+			cancel()
+		}
+		last = err
+	}
+	if last != context.Canceled {
+		t.Errorf("got %v", last)
 	}
 }
 
