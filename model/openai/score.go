@@ -72,7 +72,9 @@ func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreReq
 		}
 		r, used := readLabels(positions, labels)
 		if used > 0 {
-			t.lead.Store(int32(used))
+			if used > int(t.lead.Load()) {
+				t.lead.Store(int32(used))
+			}
 			scores := &model.Scores{Probabilities: r.masses, Hidden: min(r.hidden, 1)}
 			b.count(t, req, scores, parseUsage(answer.Get("usage")), len(positions))
 			return scores, nil

@@ -23,7 +23,7 @@ const (
 	// tripAfter failures in a row a server is left alone for restFor; then one
 	// request tries it.
 	tripAfter = 5
-	restFor   = 10 * time.Second
+	restFor   = 5 * time.Second
 
 	// maxErrorBody is how much of what a server says of its failure is logged.
 	maxErrorBody = 2 << 10
