@@ -19,6 +19,8 @@ type config struct {
 
 	adminKey    string
 	maxRequests int
+	tlsCert     string
+	tlsKey      string
 }
 
 // inMemory is the value of -data that keeps everything in memory.
@@ -34,6 +36,8 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
 	flags.StringVar(&c.adminKey, "admin-key", "", "a `key` that may administer at /admin/v1; without it nobody can")
 	flags.IntVar(&c.maxRequests, "max-requests", httpapi.DefaultMaxRequests, "how `many` requests may run at once; one more is refused")
+	flags.StringVar(&c.tlsCert, "tls-cert", "", "`file` with the server's certificate and its chain, PEM; serves HTTPS")
+	flags.StringVar(&c.tlsKey, "tls-key", "", "`file` with the certificate's key, PEM")
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
 	flags.DurationVar(&c.grace, "grace", 10*time.Second, "how long running requests may go on after SIGTERM")
 

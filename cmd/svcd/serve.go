@@ -25,9 +25,9 @@ const cancelTimeout = 5 * time.Second
 // serves until ctx ends.
 func (e environment) serve(ctx context.Context, c config) error {
 	logger := slog.New(slog.NewTextHandler(e.stderr, nil))
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.addr)
+	listener, err := c.listen(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot listen: %w", err)
+		return err
 	}
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
@@ -46,7 +46,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 	service, key, err := c.open(ctx, logger)
 	if err == nil {
 		gate.open(httpapi.New(service, httpapi.Options{Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests}))
-		e.announce(listener.Addr(), key)
+		e.announce(c.url(listener.Addr()), key)
 		select {
 		case <-ctx.Done():
 			logger.Info("shutting down", "grace", c.grace)
@@ -127,8 +127,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // announce prints the server's URL and, where the first start made a key, the
 // key and a command to try it with.
-func (e environment) announce(addr net.Addr, key string) {
-	url := "http://" + reachable(addr)
+func (e environment) announce(url, key string) {
 	fmt.Fprintf(e.stdout, "svcd listens on %s\n", url)
 	if key == "" {
 		return

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// output collects what a server prints.
+type output struct {
+	mu     sync.Mutex
+	text   bytes.Buffer
+	filled chan struct{} // closed with the first bytes
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.text.Len() == 0 {
+		close(o.filled)
+	}
+	return o.text.Write(p)
+}
+
+// start runs a server until the test ends and returns its URL.
+func start(t *testing.T, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	out, ended := &output{filled: make(chan struct{})}, make(chan error, 1)
+	e := environment{
+		args:   append([]string{"-addr", "127.0.0.1:0", "-data", inMemory}, args...),
+		getenv: func(string) string { return "" }, stdout: out, stderr: new(bytes.Buffer),
+	}
+	go func() { ended <- e.run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-out.filled:
+	case err := <-ended:
+		ended <- nil
+		t.Fatal(err)
+	}
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	line, _, _ := strings.Cut(out.text.String(), "\n")
+	return strings.TrimPrefix(line, "svcd listens on ")
+}
+
+// certificate writes a certificate for 127.0.0.1 and its key.
+func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool = x509.NewCertPool()
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.AddCert(parsed)
+	write := func(name, kind string, data []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", keyDER), pool
+}
+
+func TestServeTLS(t *testing.T) {
+	cert, key, pool := certificate(t)
+	url := start(t, "-tls-cert", cert, "-tls-key", key)
+	if !strings.HasPrefix(url, "https://127.0.0.1:") {
+		t.Errorf("the server announces %s", url)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: transport}).Get(url + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 200 || resp.ProtoMajor != 2 {
+		t.Errorf("got %s over %s", resp.Status, resp.Proto)
+	}
+}
+
+func TestServeRefusesHalfACertificate(t *testing.T) {
+	cert, key, _ := certificate(t)
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"certificate alone": {[]string{"-tls-cert", cert}, "-tls-cert and -tls-key belong together"},
+		"key alone":         {[]string{"-tls-key", key}, "-tls-cert and -tls-key belong together"},
+		"no file":           {[]string{"-tls-cert", cert + "x", "-tls-key", key}, "the TLS certificate cannot be read: "},
+		"exchanged":         {[]string{"-tls-cert", key, "-tls-key", cert}, "the TLS certificate cannot be read: "},
+	} {
+		e := environment{args: append(c.args, "-data", inMemory), getenv: func(string) string { return "" }, stdout: new(bytes.Buffer), stderr: new(bytes.Buffer)}
+		if err := e.run(t.Context()); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+	}
+}
