@@ -21,6 +21,7 @@ type config struct {
 	maxRequests int
 	tlsCert     string
 	tlsKey      string
+	metricsAddr string
 }
 
 // inMemory is the value of -data that keeps everything in memory.
@@ -38,6 +39,7 @@ func (e environment) config() (config, error) {
 	flags.IntVar(&c.maxRequests, "max-requests", httpapi.DefaultMaxRequests, "how `many` requests may run at once; one more is refused")
 	flags.StringVar(&c.tlsCert, "tls-cert", "", "`file` with the server's certificate and its chain, PEM; serves HTTPS")
 	flags.StringVar(&c.tlsKey, "tls-key", "", "`file` with the certificate's key, PEM")
+	flags.StringVar(&c.metricsAddr, "metrics-addr", "", "an `address` that serves /metrics to everybody; without it, it takes the admin key")
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
 	flags.DurationVar(&c.grace, "grace", 10*time.Second, "how long running requests may go on after SIGTERM")
 

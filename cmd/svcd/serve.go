@@ -29,11 +29,16 @@ func (e environment) serve(ctx context.Context, c config) error {
 	if err != nil {
 		return err
 	}
+	observer, err := e.observe(ctx, c, logger)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer observer.stop()
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
 	gate := &gate{}
 	server := &http.Server{
-		Handler:           gate,
+		Handler:           observer.Handler(gate),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -43,9 +48,9 @@ func (e environment) serve(ctx context.Context, c config) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 
-	service, key, err := c.open(ctx, logger)
+	service, key, err := c.open(ctx, logger, observer)
 	if err == nil {
-		gate.open(httpapi.New(service, httpapi.Options{Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests}))
+		gate.open(httpapi.New(service, httpapi.Options{Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, Metrics: observer.Metrics()}))
 		e.announce(c.url(listener.Addr()), key)
 		select {
 		case <-ctx.Done():
@@ -66,7 +71,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 
 // open opens the store and makes the service. The key is the one that the first
 // start creates, empty otherwise.
-func (c config) open(ctx context.Context, logger *slog.Logger) (service *svc.Service, key string, err error) {
+func (c config) open(ctx context.Context, logger *slog.Logger, observer *observer) (service *svc.Service, key string, err error) {
 	store, err := c.openStore(logger)
 	if err != nil {
 		return nil, "", err
@@ -75,6 +80,7 @@ func (c config) open(ctx context.Context, logger *slog.Logger) (service *svc.Ser
 	if c.search != "" {
 		options.Search = &websearch.SearXNG{URL: c.search}
 	}
+	observer.wrap(&options)
 	if service, err = svc.New(ctx, options); err != nil {
 		return nil, "", err
 	}

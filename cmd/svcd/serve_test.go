@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -36,22 +37,23 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// start runs a server until the test ends and returns its URL.
-func start(t *testing.T, args ...string) string {
+// start runs a server until the test ends, or stop is called, and returns its URL.
+func start(t *testing.T, getenv func(string) string, args ...string) (url string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	out, ended := &output{filled: make(chan struct{})}, make(chan error, 1)
 	e := environment{
 		args:   append([]string{"-addr", "127.0.0.1:0", "-data", inMemory}, args...),
-		getenv: func(string) string { return "" }, stdout: out, stderr: new(bytes.Buffer),
+		getenv: getenv, stdout: out, stderr: io.Discard,
 	}
 	go func() { ended <- e.run(ctx) }()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(stop)
 	select {
 	case <-out.filled:
 	case err := <-ended:
@@ -61,8 +63,11 @@ func start(t *testing.T, args ...string) string {
 	out.mu.Lock()
 	defer out.mu.Unlock()
 	line, _, _ := strings.Cut(out.text.String(), "\n")
-	return strings.TrimPrefix(line, "svcd listens on ")
+	return strings.TrimPrefix(line, "svcd listens on "), stop
 }
+
+// empty is an environment without variables.
+func empty(string) string { return "" }
 
 // certificate writes a certificate for 127.0.0.1 and its key.
 func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
@@ -98,7 +103,7 @@ func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
 
 func TestServeTLS(t *testing.T) {
 	cert, key, pool := certificate(t)
-	url := start(t, "-tls-cert", cert, "-tls-key", key)
+	url, _ := start(t, empty, "-tls-cert", cert, "-tls-key", key)
 	if !strings.HasPrefix(url, "https://127.0.0.1:") {
 		t.Errorf("the server announces %s", url)
 	}
@@ -125,7 +130,7 @@ func TestServeRefusesHalfACertificate(t *testing.T) {
 		"no file":           {[]string{"-tls-cert", cert + "x", "-tls-key", key}, "the TLS certificate cannot be read: "},
 		"exchanged":         {[]string{"-tls-cert", key, "-tls-key", cert}, "the TLS certificate cannot be read: "},
 	} {
-		e := environment{args: append(c.args, "-data", inMemory), getenv: func(string) string { return "" }, stdout: new(bytes.Buffer), stderr: new(bytes.Buffer)}
+		e := environment{args: append(c.args, "-data", inMemory), getenv: empty, stdout: io.Discard, stderr: io.Discard}
 		if err := e.run(t.Context()); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}

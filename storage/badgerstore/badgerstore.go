@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -114,3 +115,23 @@ func (s *Store) Stats() Stats {
 // translated returns err as an error of this package: badger's own errors mean
 // nothing to callers, who must not come to depend on them.
 func translated(what string, err error) error { return fmt.Errorf("badgerstore: %s: %v", what, err) }
+
+// Size returns how many bytes of the disk the store takes up at present.
+func (s *Store) Size() (int64, error) {
+	entries, err := os.ReadDir(s.db.db.Opts().Dir)
+	if err != nil {
+		return 0, translated("size", err)
+	}
+	var size int64
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // compacted away meanwhile
+		}
+		if err != nil {
+			return 0, translated("size", err)
+		}
+		size += diskBytes(info)
+	}
+	return size, nil
+}
