@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"iter"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -62,11 +63,14 @@ func (b backend) CountTokens(ctx context.Context, req *model.Request) (int, erro
 
 // Generate implements model.Backend.
 func (b backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Event, error] {
+	var once sync.Once
+	var answer iter.Seq2[model.Event, error] // one, so that it knows its second use
 	return func(yield func(model.Event, error) bool) {
 		ctx, call := b.begin(ctx, operationChat, req.Model)
+		once.Do(func() { answer = b.inner.Generate(ctx, req) })
 		err := context.Canceled // unless the answer comes to its end
 		defer func() { call.end(err) }()
-		for event, failure := range b.inner.Generate(ctx, req) {
+		for event, failure := range answer {
 			switch e := event.(type) {
 			case model.TextDelta, model.ToolCallStart:
 				call.answered()
