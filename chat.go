@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/seed-506d8e5d/svc/chat"
-	"github.com/seed-506d8e5d/svc/internal/page"
 )
 
 // CompleteChat answers a chat completion as a whole; see [chat.Service.Complete].
@@ -27,12 +26,12 @@ func (s *Service) ChatCompletion(ctx context.Context, caller Caller, id string) 
 
 // ChatCompletions returns a page of the stored completions that the filter
 // takes, in the order of their creation.
-func (s *Service) ChatCompletions(ctx context.Context, caller Caller, f chat.Filter, p page.Params) (page.Page[chat.Completion], error) {
+func (s *Service) ChatCompletions(ctx context.Context, caller Caller, f chat.Filter, p Page) (List[chat.Completion], error) {
 	return s.chat.List(ctx, caller, f, p)
 }
 
 // ChatMessages returns a page of the messages that a stored completion answers.
-func (s *Service) ChatMessages(ctx context.Context, caller Caller, id string, p page.Params) (page.Page[chat.StoredMessage], error) {
+func (s *Service) ChatMessages(ctx context.Context, caller Caller, id string, p Page) (List[chat.StoredMessage], error) {
 	return s.chat.Messages(ctx, caller, id, p)
 }
 

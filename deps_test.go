@@ -17,7 +17,8 @@ const module = "github.com/seed-506d8e5d/svc"
 // Imports run downwards: cmd, httpapi, svc, the domain packages, and what they
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
-	"cmd/svcd": {"", "httpapi", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault", "telemetry"},
+	"cmd/svcd": {"", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
+		"telemetry"},
 	"examples": {"", "*"},
 	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "responses", "storage"},
 
@@ -53,6 +54,7 @@ var edges = map[string][]string{
 	"internal/generation": {"fault", "internal/schema", "model"},
 	"internal/ids":        {},
 	"internal/jsonin":     {"fault"},
+	"internal/jsonout":    {},
 	"internal/metadata":   {"fault"},
 	"internal/page":       {"fault", "storage"},
 	"internal/schema":     {"fault"},

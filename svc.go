@@ -115,7 +115,11 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		s.Close()
 		return nil, err
 	}
-	s.conversations = conversations.New(conversations.Options{Store: o.Store, Now: o.Now, NewID: o.NewID})
+	s.conversations = conversations.New(conversations.Options{Store: o.Store, Now: o.Now, NewID: o.NewID, Log: o.Logger})
+	if err := s.recoverConversations(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
 	s.responses = responses.New(responses.Options{
 		Backend: o.Backend, Accounts: s.accounts, Conversations: s.conversations, Search: o.Search,
 		Now: o.Now, NewID: o.NewID, Log: o.Logger,

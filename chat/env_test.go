@@ -1,8 +1,10 @@
 package chat_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"sync"
 	"testing"
@@ -27,8 +29,22 @@ type env struct {
 	t        *testing.T
 	script   *modeltest.Script
 	accounts *accounts.Service
-	store    storage.Store
+	store    *brittle
 	caller   accounts.Caller
+	log      *bytes.Buffer
+}
+
+// brittle is a store in which nothing can be written while it is broken.
+type brittle struct {
+	storage.Store
+	broken bool
+}
+
+func (b *brittle) Update(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
+	if b.broken {
+		return storage.ErrConflict
+	}
+	return b.Store.Update(ctx, ns, fn)
 }
 
 func newEnv(t *testing.T, answers ...modeltest.Answer) *env {
@@ -38,7 +54,7 @@ func newEnv(t *testing.T, answers ...modeltest.Answer) *env {
 
 func newEnvOver(t *testing.T, script *modeltest.Script, documents chat.Documents) *env {
 	t.Helper()
-	e := &env{t: t, script: script, store: memstore.New()}
+	e := &env{t: t, script: script, store: &brittle{Store: memstore.New()}, log: &bytes.Buffer{}}
 	newID := counter()
 	clock := func() time.Time { return now }
 	var err error
@@ -47,10 +63,18 @@ func newEnvOver(t *testing.T, script *modeltest.Script, documents chat.Documents
 	t.Cleanup(func() { e.ok(e.accounts.Close()); e.ok(e.store.Close()) })
 	e.Service, err = chat.New(chat.Options{
 		Accounts: e.accounts, Backend: script, Store: e.store, Documents: documents, Now: clock, NewID: newID,
+		Log: slog.New(slog.NewTextHandler(e.log, &slog.HandlerOptions{ReplaceAttr: withoutTime})),
 	})
 	e.ok(err)
 	e.caller = e.organization(accounts.NewOrganization{Name: "one", Credits: accounts.Dollar})
 	return e
+}
+
+func withoutTime(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
 }
 
 // counter returns a function that counts the IDs of each prefix.

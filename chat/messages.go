@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -102,16 +103,16 @@ func (m *Message) check(at place) error {
 }
 
 func (m *Message) checkToolCalls(at place) error {
-	if len(m.ToolCalls) > MaxTools {
-		return at.invalid("tool_calls", "must have at most %d elements.", MaxTools)
+	if len(m.ToolCalls) > generation.MaxTools {
+		return at.invalid("tool_calls", "must have at most %d elements.", generation.MaxTools)
 	}
 	for i, call := range m.ToolCalls {
 		at := place{at.message, "tool_calls", i}
 		if call.ID == "" {
 			return at.invalid("id", "is required.")
 		}
-		if !validName.MatchString(call.Name) {
-			return at.invalid("function.name", nameRule)
+		if call.Name == "" {
+			return at.invalid("function.name", "is required.")
 		}
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 const (
 	MaxMessages    = 10_000   // messages in a request
 	MaxParts       = 1_000    // parts of a message
-	MaxTools       = 128      // tools of a request, and tool calls of a message
 	MaxStops       = 16       // stop sequences
 	MaxInlineBytes = 10 << 20 // bytes of all inline documents of a request together
 )
@@ -28,7 +27,7 @@ type Request struct {
 	ReasoningEffort string   // one that the model takes; empty is its default
 
 	Format            model.Format
-	Tools             []model.Tool // up to [MaxTools]; Search is not used
+	Tools             []model.Tool // up to 128; Search is not used
 	ToolChoice        model.ToolChoice
 	ParallelToolCalls *bool // false: at most one tool call; nil is true
 

@@ -65,7 +65,8 @@ type run struct {
 
 // start does everything that can refuse a request.
 func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Request) (*run, error) {
-	compiled, err := req.check()
+	settings := req.settings()
+	compiled, err := req.check(&settings)
 	if err != nil {
 		return nil, err
 	}
@@ -76,16 +77,18 @@ func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Reques
 	if err := caller.Allow(info.ID); err != nil {
 		return nil, err
 	}
-	if err := req.checkEffort(info); err != nil {
+	if err := settings.CheckEffort(names, info); err != nil {
 		return nil, err
 	}
 	if err := s.accounts.Afford(ctx, caller); err != nil {
 		return nil, err
 	}
-	prompt, err := s.prompt(ctx, caller, req)
+	messages, err := s.messages(ctx, caller, req.Messages)
 	if err != nil {
 		return nil, err
 	}
+	prompt := settings.Request(messages)
+	prompt.Stop = req.Stop
 	if err := model.CheckWindow(ctx, s.backend, info, prompt); err != nil {
 		return nil, err
 	}
@@ -102,30 +105,6 @@ func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Reques
 		Metadata: metadata.OrEmpty(req.Metadata),
 	}
 	return r, nil
-}
-
-// prompt returns the request as the model sees it.
-func (s *Service) prompt(ctx context.Context, caller accounts.Caller, req *Request) (*model.Request, error) {
-	messages, err := s.messages(ctx, caller, req.Messages)
-	if err != nil {
-		return nil, err
-	}
-	prompt := &model.Request{
-		Model:           req.Model,
-		Messages:        messages,
-		Tools:           req.Tools,
-		ToolChoice:      req.ToolChoice,
-		SingleToolCall:  req.ParallelToolCalls != nil && !*req.ParallelToolCalls,
-		Format:          req.Format,
-		Temperature:     req.Temperature,
-		TopP:            req.TopP,
-		Stop:            req.Stop,
-		ReasoningEffort: req.ReasoningEffort,
-	}
-	if req.MaxTokens != nil {
-		prompt.MaxTokens = *req.MaxTokens
-	}
-	return prompt, nil
 }
 
 // errStopped says that the consumer of a sequence wants no more of it.

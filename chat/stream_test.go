@@ -262,6 +262,35 @@ func TestAnAnswerThatEndedIsPaidThoughTheCallerLeft(t *testing.T) {
 	equal(t, e.kept(e.caller), []string{"c/m/chatcmpl_01", "c/o/chatcmpl_01"})
 }
 
+func TestACompletionThatCannotBeStoredFailsBeforeItsLastChunk(t *testing.T) {
+	e := newEnv(t, modeltest.Text("x"))
+	chunks, err := e.Stream(t.Context(), e.caller, ask("Hi"))
+	e.ok(err)
+	var got []string
+	var failure error
+	for c, err := range chunks {
+		e.store.broken = true
+		got = append(got, c.Text+string(c.FinishReason))
+		failure = err
+	}
+	equal(t, got, []string{"x", ""})
+	equal(t, fault.From(failure).Kind, fault.Unavailable)
+	equal(t, e.kept(e.caller), nil)
+	equal(t, e.uses(e.caller), nil)
+}
+
+func TestAChargeThatFailsUnseenIsLogged(t *testing.T) {
+	e := newEnv(t, modeltest.Events(modeltest.DefaultUsage, model.TextDelta{Text: "x"}))
+	chunks, err := e.Stream(t.Context(), e.caller, ask("Hi"))
+	e.ok(err)
+	for range chunks {
+		e.store.broken = true
+		break
+	}
+	equal(t, e.log.String(), `level=ERROR msg="chat: usage of a failed completion was not charged" organization=org_01 `+
+		`usage="{InputTokens:11 CachedTokens:0 OutputTokens:7 ReasoningTokens:0}" err="The service is busy. Try again.: storage: too many conflicting writes"`+"\n")
+}
+
 // leaver is a model whose caller leaves when it has finished.
 type leaver struct {
 	*modeltest.Script

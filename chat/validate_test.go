@@ -122,7 +122,7 @@ func TestInvalidRequests(t *testing.T) {
 		{"a tool message has a call ID", "messages[0].tool_call_id", "messages[0].tool_call_id is required in a tool message.", messages(message(model.ToolRole, "x"))},
 		{"calls are bounded", "messages[0].tool_calls", "messages[0].tool_calls must have at most 128 elements.", messages(calling(calls(129)...))},
 		{"a call has an ID", "messages[0].tool_calls[0].id", "messages[0].tool_calls[0].id is required.", messages(calling(model.ToolCall{Name: "f"}))},
-		{"a call has a name", "messages[0].tool_calls[0].function.name", "messages[0].tool_calls[0].function.name " + name, messages(calling(model.ToolCall{ID: "0"}))},
+		{"a call has a name", "messages[0].tool_calls[0].function.name", "messages[0].tool_calls[0].function.name is required.", messages(calling(model.ToolCall{ID: "0"}))},
 		{"calls of a message have different IDs", "messages[0].tool_calls[1].id", `messages[0].tool_calls[1].id is "0", which another call of the message has, too.`,
 			messages(calling(append(calls(1), calls(1)...)...))},
 		{"a tool message answers a call", "messages[1].tool_call_id", `messages[1].tool_call_id is "0", which is no call of the assistant message before it.`,

@@ -13,23 +13,26 @@ package conversations
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
-// The codes of the spec's error table that are this package's.
+// The codes of this package's errors: those of the spec's error table, and one
+// for items that no store could hold.
 const (
 	CodeNotFound         = "conversation_not_found"
 	CodeItemNotFound     = "item_not_found"
 	CodeResponseNotFound = "response_not_found"
 	CodeZeroRetention    = "zero_data_retention"
+	CodeTooLarge         = "request_too_large"
 )
 
 // Options are what a Service is made of. Only Store is required.
@@ -37,6 +40,7 @@ type Options struct {
 	Store storage.Store
 	Now   func() time.Time           // the clock; nil: time.Now
 	NewID func(prefix string) string // makes IDs; nil: random ones
+	Log   *slog.Logger               // where deletions that fail go; nil: slog.Default()
 }
 
 // Service keeps conversations. Its methods may be called concurrently.
@@ -44,16 +48,20 @@ type Service struct {
 	store storage.Store
 	now   func() time.Time
 	newID func(prefix string) string
+	log   *slog.Logger
 }
 
 // New returns a Service over a store, which it does not close.
 func New(o Options) *Service {
-	s := &Service{store: o.Store, now: o.Now, newID: o.NewID}
+	s := &Service{store: o.Store, now: o.Now, newID: o.NewID, log: o.Log}
 	if s.now == nil {
 		s.now = time.Now
 	}
 	if s.newID == nil {
 		s.newID = ids.New
+	}
+	if s.log == nil {
+		s.log = slog.Default()
 	}
 	return s
 }
@@ -67,7 +75,7 @@ type Conversation struct {
 
 // MarshalJSON writes the conversation as the interface shows it.
 func (c Conversation) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
+	return jsonout.Marshal(struct {
 		ID        string            `json:"id"`
 		Object    string            `json:"object"`
 		CreatedAt int64             `json:"created_at"`
@@ -84,16 +92,12 @@ type conversationRecord struct {
 // Create stores a new conversation with up to [MaxItems] user messages. An
 // organization with zero data retention gets a Denied error.
 func (s *Service) Create(ctx context.Context, caller accounts.Caller, tags map[string]string, items []*Message) (Conversation, error) {
-	if caller.ZeroDataRetention {
-		return Conversation{}, &fault.Error{Kind: fault.Denied, Code: CodeZeroRetention,
-			Message: "This organization is configured for zero data retention: it cannot store conversations."}
-	}
-	if err := errors.Join(metadata.Check(tags), checkItems(items)); err != nil {
+	if err := errors.Join(mayStore(caller), metadata.Check(tags), checkItems(items)); err != nil {
 		return Conversation{}, err
 	}
 	c := Conversation{ID: s.newID("conv"), CreatedAt: s.now().Unix(), Metadata: metadata.OrEmpty(tags)}
 	entries := s.entries(items)
-	err := s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
+	err := s.update(ctx, caller, func(tx storage.Tx) error {
 		if err := create(tx, c); err != nil {
 			return err
 		}
@@ -102,13 +106,22 @@ func (s *Service) Create(ctx context.Context, caller accounts.Caller, tags map[s
 	return c, err
 }
 
+// mayStore refuses callers that may not keep what is said.
+func mayStore(caller accounts.Caller) error {
+	if !caller.ZeroDataRetention {
+		return nil
+	}
+	return &fault.Error{Kind: fault.Denied, Code: CodeZeroRetention,
+		Message: "This organization is configured for zero data retention: it cannot store conversations."}
+}
+
 func create(tx storage.Tx, c Conversation) error {
 	return setJSON(tx, conversationKey(c.ID), conversationRecord{c.CreatedAt, c.Metadata})
 }
 
 // Get returns a conversation, or a NotFound error.
 func (s *Service) Get(ctx context.Context, caller accounts.Caller, id string) (c Conversation, err error) {
-	err = s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) error {
+	err = s.view(ctx, caller, func(tx storage.Tx) error {
 		c, err = get(tx, id)
 		return err
 	})
@@ -129,7 +142,7 @@ func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string,
 	if err := metadata.Check(tags); err != nil {
 		return Conversation{}, err
 	}
-	err = s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
+	err = s.update(ctx, caller, func(tx storage.Tx) error {
 		if c, err = get(tx, id); err != nil {
 			return err
 		}
@@ -137,25 +150,4 @@ func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string,
 		return create(tx, c)
 	})
 	return c, err
-}
-
-// getJSON reads the value of an ID's key. An ID that is longer than any of ours
-// is not found.
-func getJSON(tx storage.Tx, id string, key func(string) []byte, v any) error {
-	if id == "" || len(id) > maxID {
-		return storage.ErrNotFound
-	}
-	data, err := tx.Get(key(id))
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, v)
-}
-
-func setJSON(tx storage.Tx, key []byte, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return tx.Set(key, data)
 }

@@ -1,22 +1,26 @@
 package conversations
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
-// deleteBatch is how many items one transaction removes.
+// deleteBatch is how many entries of the store one transaction removes, each
+// with the two keys at most that it leads to.
 const deleteBatch = 1000
 
 // Delete removes a conversation with its items and turns, or returns a NotFound
-// error. From the moment that it is deleted nothing of it can be read; what the
-// end of the process leaves behind, [Service.Recover] removes.
+// error. From the moment that it is deleted nothing of it can be read; what a
+// failing store or the end of the process leaves behind, [Service.Recover]
+// removes.
 func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string) error {
 	ns := caller.Namespace()
-	err := s.store.Update(ctx, ns, func(tx storage.Tx) error {
+	err := s.update(ctx, caller, func(tx storage.Tx) error {
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
@@ -25,17 +29,23 @@ func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string)
 	if err != nil {
 		return err
 	}
-	return s.sweep(context.WithoutCancel(ctx), ns, id)
+	// The conversation is gone: an error now would have it deleted again.
+	if err := s.sweep(context.WithoutCancel(ctx), ns, id); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelError, "conversations: a deletion is left to the next start",
+			slog.String("conversation", id), slog.Any("err", err))
+	}
+	return nil
 }
 
-// Recover finishes the deletions of a namespace that the end of the process
-// interrupted. It is called once for each organization, before the service
-// takes requests.
+// Recover finishes the deletions of a namespace that were interrupted. It is
+// called once for each organization, before the service takes requests.
 func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
 	var deleted []string
 	err := s.store.View(ctx, ns, func(tx storage.Tx) error {
 		deleted = nil
-		for entry, err := range tx.Scan(storage.Range{Start: []byte(deletedPrefix), End: storage.After([]byte(deletedPrefix)), KeysOnly: true}) {
+		r := storage.Prefix([]byte(deletedPrefix))
+		r.KeysOnly = true
+		for entry, err := range tx.Scan(r) {
 			if err != nil {
 				return err
 			}
@@ -43,51 +53,84 @@ func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
 		}
 		return nil
 	})
-	for _, id := range deleted {
-		if err == nil {
-			err = s.sweep(ctx, ns, id)
-		}
+	if err != nil {
+		return storeError(err)
 	}
-	return err
-}
-
-// sweep removes the items and turns of a deleted conversation, batch by batch.
-func (s *Service) sweep(ctx context.Context, ns storage.Namespace, id string) error {
-	for done := false; !done; {
-		err := s.store.Update(ctx, ns, func(tx storage.Tx) (err error) {
-			done, err = sweepBatch(tx, id)
-			return err
-		})
-		if err != nil {
+	for _, id := range deleted {
+		if err := s.sweep(ctx, ns, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func sweepBatch(tx storage.Tx, id string) (done bool, err error) {
-	count := 0
-	turns := map[string]bool{}
-	for found, err := range tx.Scan(storage.Prefix(itemsOf(id))) {
+// sweep removes what is left of a deleted conversation, batch by batch, and in
+// the end what says that it is to be swept.
+func (s *Service) sweep(ctx context.Context, ns storage.Namespace, id string) error {
+	for done := false; !done; {
+		err := s.store.Update(ctx, ns, func(tx storage.Tx) (err error) {
+			b := batch{tx: tx, conversation: id}
+			for _, prefix := range [][]byte{itemsOf(id), deadItemsOf(id, ""), leftoversOf(id)} {
+				if err := b.remove(prefix); err != nil {
+					return err
+				}
+			}
+			if done = !b.full; done {
+				return tx.Delete(deletedKey(id))
+			}
+			return nil
+		})
 		if err != nil {
-			return false, err
+			return storeError(err)
 		}
-		if count++; count > deleteBatch {
-			return false, nil
-		}
-		entry, err := readEntry(found)
+	}
+	return nil
+}
+
+// batch is one transaction of a sweep.
+type batch struct {
+	tx           storage.Tx
+	conversation string
+	removed      int
+	full         bool // whether there is more
+}
+
+// remove removes entries with a prefix, and the keys that they lead to.
+func (b *batch) remove(prefix []byte) error {
+	for found, err := range b.tx.Scan(storage.Prefix(prefix)) {
 		if err != nil {
-			return false, err
+			return err
 		}
-		if err := errors.Join(tx.Delete(found.Key), tx.Delete(indexKey(entry.Item.ItemID()))); err != nil {
-			return false, err
+		if b.removed == deleteBatch {
+			b.full = true
+			return nil
 		}
-		if entry.Turn != "" && !turns[entry.Turn] {
-			turns[entry.Turn] = true
-			if err := tx.Delete(turnKey(entry.Turn)); err != nil {
-				return false, err
+		b.removed++
+		others, err := b.leadsTo(found)
+		if err != nil {
+			return err
+		}
+		for _, key := range append(others, found.Key) {
+			if err := b.tx.Delete(key); err != nil {
+				return err
 			}
 		}
 	}
-	return true, tx.Delete(deletedKey(id))
+	return nil
+}
+
+// leadsTo returns the keys that go with an entry of the conversation.
+func (b *batch) leadsTo(found storage.Entry) ([][]byte, error) {
+	if named, ok := bytes.CutPrefix(found.Key, leftoversOf(b.conversation)); ok {
+		return [][]byte{named}, nil
+	}
+	e, err := readEntry(found)
+	if err != nil {
+		return nil, err
+	}
+	keys := [][]byte{indexKey(e.Item.ItemID())}
+	if e.Turn != "" {
+		keys = append(keys, turnKey(e.Turn))
+	}
+	return keys, nil
 }

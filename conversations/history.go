@@ -29,25 +29,44 @@ func (r *Range) UnmarshalJSON(data []byte) error {
 // items, in order.
 type Lineage []Range
 
-// With returns the lineage with a range behind it, as one range where they
+// With returns the lineage with ranges behind it, as one range where they
 // touch. l is not changed.
-func (l Lineage) With(r Range) Lineage {
-	if r.First == r.End {
-		return l
+func (l Lineage) With(ranges ...Range) Lineage {
+	joined := slices.Clone(l)
+	for _, r := range ranges {
+		n := len(joined)
+		switch {
+		case r.First == r.End:
+		case n > 0 && joined[n-1].End == r.First:
+			joined[n-1].End = r.End
+		default:
+			joined = append(joined, r)
+		}
 	}
-	if n := len(l); n > 0 && l[n-1].End == r.First {
-		joined := slices.Clone(l)
-		joined[n-1].End = r.End
-		return joined
-	}
-	return append(slices.Clip(l), r)
+	return joined
 }
 
-// head is where a conversation goes on: the number of its next item, and the
-// history after the turn or the items that were written last.
+// head is where a conversation goes on.
 type head struct {
-	Next    uint64  `json:"next"`
-	Lineage Lineage `json:"lineage"`
+	Next    uint64  `json:"next"`            // number of the next item
+	Turn    string  `json:"turn,omitempty"`  // ID of the response written last
+	Lineage Lineage `json:"lineage"`         // the history after that turn
+	Added   Lineage `json:"added,omitempty"` // the items that were added since
+}
+
+// unseen returns the items that were added to the conversation since a point
+// was read, if no turn was written since.
+func (h *head) unseen(p *Point) Lineage {
+	if p.head == nil || p.head.Turn != h.Turn {
+		return nil
+	}
+	var unseen Lineage
+	for _, r := range h.Added {
+		if r.First = max(r.First, p.head.Next); r.First < r.End {
+			unseen = append(unseen, r)
+		}
+	}
+	return unseen
 }
 
 func readHead(tx storage.Tx, conversation string) (head, error) {
@@ -84,12 +103,27 @@ func (h *head) write(tx storage.Tx, conversation string, entries []Entry) (Range
 	return written, nil
 }
 
+// writeDead stores the entries of a turn that failed, apart from those that
+// lists and histories read.
+func writeDead(tx storage.Tx, conversation, turn string, entries []Entry) (Range, error) {
+	for i, e := range entries {
+		data, err := encodeEntry(e)
+		if err != nil {
+			return Range{}, err
+		}
+		if err := tx.Set(numbered(deadItemsOf(conversation, turn), uint64(i)), data); err != nil {
+			return Range{}, err
+		}
+	}
+	return Range{End: uint64(len(entries))}, nil
+}
+
 // Turn is one stored turn of a conversation.
 type Turn struct {
 	ID           string          `json:"-"` // of its response
 	Conversation string          `json:"conversation"`
 	History      Lineage         `json:"history,omitempty"` // what came before it
-	Items        Range           `json:"items"`             // its own items: its input, then its output
+	Items        Range           `json:"items"`             // its own items: its input, then its output; of a dead turn numbered by themselves
 	Inputs       int             `json:"inputs"`            // how many of its items were input
 	Dead         bool            `json:"dead,omitempty"`    // whether it failed or was cancelled: nothing continues from it
 	Body         json.RawMessage `json:"body"`              // what package responses keeps with it
@@ -100,13 +134,21 @@ type Point struct {
 	Conversation string // empty where the turn begins a new one
 	Lineage      Lineage
 	Entries      []Entry // the items of the history, in order
+
+	head *head // of the conversation, where it is continued from there
 }
+
+// maxHistory is how many bytes the items of a history may take in the store. It
+// is more than any context window holds: what is longer need not be read to
+// know that it does not fit.
+const maxHistory = 64 << 20
 
 // Continue returns the point to continue from: behind the turn of the response
 // previous, or behind what was written last to a conversation. With both empty
 // it is the beginning of a new conversation; both given are an Invalid error. A
-// response or conversation that does not exist is NotFound, and a turn that
-// failed or was cancelled an Invalid error.
+// response or conversation that does not exist is NotFound, a turn that failed
+// or was cancelled an Invalid error, and a history that no model could read a
+// Rejected one.
 func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous, conversation string) (*Point, error) {
 	p := &Point{}
 	if previous == "" && conversation == "" {
@@ -115,11 +157,11 @@ func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous
 	if previous != "" && conversation != "" {
 		return nil, fault.Invalidf("previous_response_id", "previous_response_id and conversation cannot be used together.")
 	}
-	err := s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) (err error) {
+	err := s.view(ctx, caller, func(tx storage.Tx) (err error) {
 		if previous != "" {
-			p.Conversation, p.Lineage, err = behindTurn(tx, previous)
+			err = p.behindTurn(tx, previous)
 		} else {
-			p.Conversation, p.Lineage, err = behindHead(tx, conversation)
+			err = p.behindHead(tx, conversation)
 		}
 		if err != nil {
 			return err
@@ -130,32 +172,38 @@ func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous
 	return p, err
 }
 
-func behindTurn(tx storage.Tx, id string) (conversation string, l Lineage, err error) {
+func (p *Point) behindTurn(tx storage.Tx, id string) error {
 	t, err := getTurn(tx, id)
 	if err != nil {
-		return "", nil, err
+		return err
 	}
 	if t.Dead {
-		return "", nil, fault.Invalidf("previous_response_id", "The response %q did not complete: it cannot be continued from.", id)
+		return fault.Invalidf("previous_response_id", "The response %q did not complete: it cannot be continued from.", id)
 	}
-	return t.Conversation, t.History.With(t.Items), nil
+	p.Conversation, p.Lineage = t.Conversation, t.History.With(t.Items)
+	return nil
 }
 
-func behindHead(tx storage.Tx, id string) (conversation string, l Lineage, err error) {
+func (p *Point) behindHead(tx storage.Tx, id string) error {
 	if _, err := get(tx, id); err != nil {
-		return "", nil, err
+		return err
 	}
 	h, err := readHead(tx, id)
-	return id, h.Lineage, err
+	p.Conversation, p.Lineage, p.head = id, h.Lineage.With(h.Added...), &h
+	return err
 }
 
 // load reads the items of a lineage: one scan per range.
 func load(tx storage.Tx, conversation string, l Lineage) ([]Entry, error) {
 	var entries []Entry
+	size := 0
 	for _, r := range l {
 		for found, err := range tx.Scan(storage.Range{Start: itemKey(conversation, r.First), End: itemKey(conversation, r.End)}) {
 			if err != nil {
 				return nil, err
+			}
+			if size += len(found.Value); size > maxHistory {
+				return nil, fault.ContextLength("The history is longer than any model's context window: it has more than %d MiB.", maxHistory>>20)
 			}
 			e, err := readEntry(found)
 			if err != nil {
@@ -167,63 +215,95 @@ func load(tx storage.Tx, conversation string, l Lineage) ([]Entry, error) {
 	return entries, nil
 }
 
-// Draft is a turn that is about to be stored.
+// Draft is a turn that is about to be stored. Its items have IDs.
 type Draft struct {
-	Turn                 // Items and Inputs are filled in by Write
-	Input, Output []Item // with IDs
-	CreatedAt     int64  // Unix seconds; of the conversation too, where the turn begins it
+	ID            string // of its response
+	Point         *Point // what it continues from; where that is no conversation yet, with the ID of a new one
 	Begins        bool   // whether the turn begins its conversation
+	Input, Output []Item
+	Dead          bool            // whether it failed or was cancelled
+	Body          json.RawMessage // what package responses keeps with it
+	CreatedAt     int64           // Unix seconds; of the conversation too, where the turn begins it
 }
 
 // Write stores a turn with its items in a transaction of the caller's namespace,
-// and makes it the head of its conversation unless it is dead. The error is
-// NotFound where the conversation has been deleted meanwhile. Write may run
-// again with the transaction; it changes d.Items and d.Inputs alone.
-func (s *Service) Write(tx storage.Tx, d *Draft) error {
+// and makes it the head of its conversation unless it is dead. Items that were
+// added to the conversation while the turn ran come behind it. The error is
+// NotFound where the conversation has been deleted meanwhile, and TooLarge for
+// items that the store cannot hold.
+func (s *Service) Write(tx storage.Tx, d *Draft) error { return storeError(write(tx, d)) }
+
+func write(tx storage.Tx, d *Draft) error {
+	conversation := d.Point.Conversation
 	var err error
 	if d.Begins {
-		err = create(tx, Conversation{ID: d.Conversation, CreatedAt: d.CreatedAt})
+		err = create(tx, Conversation{ID: conversation, CreatedAt: d.CreatedAt})
 	} else {
-		_, err = get(tx, d.Conversation)
+		_, err = get(tx, conversation)
 	}
-	if err != nil {
-		return err
-	}
-	h, err := readHead(tx, d.Conversation)
 	if err != nil {
 		return err
 	}
 	entries := make([]Entry, 0, len(d.Input)+len(d.Output))
 	for _, item := range slices.Concat(d.Input, d.Output) {
-		entries = append(entries, Entry{Turn: d.ID, Hidden: d.Dead, Item: item})
+		entries = append(entries, Entry{Turn: d.ID, Item: item})
 	}
-	d.Inputs = len(d.Input)
-	if d.Items, err = h.write(tx, d.Conversation, entries); err != nil {
+	t := Turn{Conversation: conversation, History: d.Point.Lineage, Inputs: len(d.Input), Dead: d.Dead, Body: d.Body}
+	if d.Dead {
+		t.Items, err = writeDead(tx, conversation, d.ID, entries)
+	} else {
+		t.Items, err = writeLive(tx, d, entries)
+	}
+	if err != nil {
 		return err
 	}
-	if !d.Dead {
-		h.Lineage = d.History.With(d.Items)
+	return setJSON(tx, turnKey(d.ID), t)
+}
+
+// writeLive stores the entries of a turn that others can continue from.
+func writeLive(tx storage.Tx, d *Draft, entries []Entry) (Range, error) {
+	conversation := d.Point.Conversation
+	h, err := readHead(tx, conversation)
+	if err != nil {
+		return Range{}, err
 	}
-	return errors.Join(setJSON(tx, headKey(d.Conversation), h), setJSON(tx, turnKey(d.ID), d.Turn))
+	unseen := h.unseen(d.Point)
+	items, err := h.write(tx, conversation, entries)
+	if err != nil {
+		return Range{}, err
+	}
+	h.Turn, h.Lineage, h.Added = d.ID, d.Point.Lineage.With(items), unseen
+	return items, setJSON(tx, headKey(conversation), h)
 }
 
 // GetTurn returns a stored turn and its items, in order. The error is NotFound.
 // An item that was deleted from the conversation is missing from the turn too.
 func (s *Service) GetTurn(ctx context.Context, caller accounts.Caller, id string) (t Turn, input, output []Item, err error) {
-	err = s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) error {
+	err = s.view(ctx, caller, func(tx storage.Tx) error {
 		input, output = nil, nil
 		if t, err = getTurn(tx, id); err != nil {
 			return err
 		}
-		entries, err := load(tx, t.Conversation, Lineage{t.Items})
-		for _, e := range entries {
+		prefix := itemsOf(t.Conversation)
+		if t.Dead {
+			prefix = deadItemsOf(t.Conversation, id)
+		}
+		r := storage.Range{Start: numbered(slices.Clone(prefix), t.Items.First), End: numbered(prefix, t.Items.End)}
+		for found, err := range tx.Scan(r) {
+			if err != nil {
+				return err
+			}
+			e, err := readEntry(found)
+			if err != nil {
+				return err
+			}
 			if e.Seq < t.Items.First+uint64(t.Inputs) {
 				input = append(input, e.Item)
 			} else {
 				output = append(output, e.Item)
 			}
 		}
-		return err
+		return nil
 	})
 	return t, input, output, err
 }
@@ -244,21 +324,42 @@ func getTurn(tx storage.Tx, id string) (Turn, error) {
 
 // DeleteTurn removes the record of a turn: its response can neither be read nor
 // continued from. Its items stay in the conversation and in the histories that
-// contain them. The error is NotFound.
+// contain them; those of a turn that failed are in none and go with it. The
+// error is NotFound.
 func (s *Service) DeleteTurn(ctx context.Context, caller accounts.Caller, id string) error {
-	return s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
-		if _, err := getTurn(tx, id); err != nil {
+	return s.update(ctx, caller, func(tx storage.Tx) error {
+		t, err := getTurn(tx, id)
+		if err != nil {
 			return err
+		}
+		if t.Dead {
+			if err := removeAll(tx, deadItemsOf(t.Conversation, id)); err != nil {
+				return err
+			}
 		}
 		return tx.Delete(turnKey(id))
 	})
+}
+
+func removeAll(tx storage.Tx, prefix []byte) error {
+	r := storage.Prefix(prefix)
+	r.KeysOnly = true
+	for found, err := range tx.Scan(r) {
+		if err != nil {
+			return err
+		}
+		if err := tx.Delete(found.Key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Item returns an addressable item of the organization, whichever conversation
 // it is in. The error is NotFound.
 func (s *Service) Item(ctx context.Context, caller accounts.Caller, id string) (Item, error) {
 	var e Entry
-	err := s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) error {
+	err := s.view(ctx, caller, func(tx storage.Tx) error {
 		var in string
 		var err error
 		if e, in, err = findAnywhere(tx, id); err == nil {

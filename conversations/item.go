@@ -1,8 +1,9 @@
 package conversations
 
 import (
-	"encoding/json"
+	"cmp"
 
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -75,6 +76,7 @@ type FunctionCallOutput struct {
 	ID     string
 	CallID string
 	Output string
+	Call   string // ID of the item of the call; not part of the interface
 }
 
 // WebSearch is a search that the service made for the model.
@@ -109,11 +111,11 @@ func WithID(item Item, newID func(prefix string) string) Item {
 	switch item := item.(type) {
 	case *Message:
 		m := *item
-		m.ID, m.Status = newID("msg"), Completed
+		m.ID, m.Status = newID("msg"), cmp.Or(m.Status, Completed)
 		return &m
 	case *FunctionCall:
 		c := *item
-		c.ID, c.Status = newID("fc"), Completed
+		c.ID, c.Status = newID("fc"), cmp.Or(c.Status, Completed)
 		return &c
 	case *FunctionCallOutput:
 		o := *item
@@ -134,7 +136,7 @@ func (m *Message) MarshalJSON() ([]byte, error) {
 	if content == nil {
 		content = []Part{}
 	}
-	return json.Marshal(struct {
+	return jsonout.Marshal(struct {
 		ID      string     `json:"id,omitempty"`
 		Type    string     `json:"type"`
 		Status  Status     `json:"status,omitempty"`
@@ -149,19 +151,19 @@ func (m *Message) MarshalJSON() ([]byte, error) {
 func (p Part) MarshalJSON() ([]byte, error) {
 	switch p.Type {
 	case OutputText:
-		return json.Marshal(struct {
+		return jsonout.Marshal(struct {
 			Type        PartType `json:"type"`
 			Text        string   `json:"text"`
 			Annotations []string `json:"annotations"`
 			Logprobs    []string `json:"logprobs"`
 		}{p.Type, p.Text, []string{}, []string{}})
 	case InputFile:
-		return json.Marshal(struct {
+		return jsonout.Marshal(struct {
 			Type   PartType `json:"type"`
 			FileID string   `json:"file_id"`
 		}{p.Type, p.FileID})
 	}
-	return json.Marshal(struct {
+	return jsonout.Marshal(struct {
 		Type PartType `json:"type"`
 		Text string   `json:"text"`
 	}{p.Type, p.Text})
@@ -169,7 +171,7 @@ func (p Part) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON writes the call as the interface shows it.
 func (c *FunctionCall) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
+	return jsonout.Marshal(struct {
 		ID        string `json:"id,omitempty"`
 		Type      string `json:"type"`
 		Status    Status `json:"status"`
@@ -182,7 +184,7 @@ func (c *FunctionCall) MarshalJSON() ([]byte, error) {
 // MarshalJSON writes the output as the OpenAI API shows it among the input
 // items of a response.
 func (o *FunctionCallOutput) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
+	return jsonout.Marshal(struct {
 		ID     string `json:"id,omitempty"`
 		Type   string `json:"type"`
 		Status Status `json:"status"`
@@ -203,7 +205,7 @@ func (w *WebSearch) MarshalJSON() ([]byte, error) {
 	if len(w.Queries) > 0 {
 		a.Queries, a.Query = w.Queries, w.Queries[0]
 	}
-	return json.Marshal(struct {
+	return jsonout.Marshal(struct {
 		ID     string `json:"id,omitempty"`
 		Type   string `json:"type"`
 		Status Status `json:"status"`

@@ -34,6 +34,9 @@ func checkItems(items []*Message) error {
 		if m.Role != model.User {
 			return fault.Invalidf(fmt.Sprintf("items[%d].role", i), "items[%d].role must be \"user\".", i)
 		}
+		if len(m.Content) == 0 {
+			return fault.Invalidf(fmt.Sprintf("items[%d].content", i), "items[%d].content must have at least one part.", i)
+		}
 		for j, p := range m.Content {
 			if p.Type != InputText {
 				return fault.Invalidf(fmt.Sprintf("items[%d].content[%d]", i, j), "items[%d].content[%d] must be text.", i, j)
@@ -58,11 +61,11 @@ func (s *Service) AddItems(ctx context.Context, caller accounts.Caller, id strin
 	if len(items) == 0 {
 		return nil, fault.Invalidf("items", "items must have at least one element.")
 	}
-	if err := checkItems(items); err != nil {
+	if err := errors.Join(mayStore(caller), checkItems(items)); err != nil {
 		return nil, err
 	}
 	entries := s.entries(items)
-	err := s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
+	err := s.update(ctx, caller, func(tx storage.Tx) error {
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
@@ -88,27 +91,32 @@ func (s *Service) add(tx storage.Tx, conversation string, entries []Entry) error
 	if err != nil {
 		return err
 	}
-	h.Lineage = h.Lineage.With(added)
+	h.Added = h.Added.With(added)
 	return setJSON(tx, headKey(conversation), h)
 }
 
 // ListItems returns a page of a conversation's items: every item but function
-// call outputs and those of turns that failed.
+// call outputs and those of turns that failed. A page may come after an item
+// that has been deleted meanwhile, so that a list can be deleted while it is
+// read.
 func (s *Service) ListItems(ctx context.Context, caller accounts.Caller, id string, p page.Params) (items page.Page[Item], err error) {
 	if p, err = p.Within(MaxPage); err != nil {
 		return items, err
 	}
-	err = s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) error {
+	err = s.view(ctx, caller, func(tx storage.Tx) error {
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
 		var after []byte
 		if p.After != "" {
-			e, err := find(tx, id, p.After)
-			if err != nil {
-				return cursorError(err)
+			in, seq, err := locate(tx, p.After)
+			if errors.Is(err, storage.ErrNotFound) || err == nil && in != id {
+				return fault.Invalidf("after", "after is not the ID of an item in this conversation.")
 			}
-			after = itemKey(id, e.Seq)
+			if err != nil {
+				return err
+			}
+			after = itemKey(id, seq)
 		}
 		items, err = page.Read(tx, p.Range(itemsOf(id), after), p.Limit, func(found storage.Entry) (Item, bool, error) {
 			e, err := readEntry(found)
@@ -119,18 +127,10 @@ func (s *Service) ListItems(ctx context.Context, caller accounts.Caller, id stri
 	return items, err
 }
 
-// cursorError says that a cursor is not an item of the list.
-func cursorError(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return fault.Invalidf("after", "after is not the ID of an item in this conversation.")
-	}
-	return err
-}
-
 // GetItem returns one item of a conversation. The error is NotFound where the
 // conversation does not exist, or has no such item that is addressable.
 func (s *Service) GetItem(ctx context.Context, caller accounts.Caller, id, item string) (found Item, err error) {
-	err = s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) error {
+	err = s.view(ctx, caller, func(tx storage.Tx) error {
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (s *Service) GetItem(ctx context.Context, caller accounts.Caller, id, item 
 // it was part of, and returns the conversation. With a function call go its
 // outputs.
 func (s *Service) DeleteItem(ctx context.Context, caller accounts.Caller, id, item string) (c Conversation, err error) {
-	err = s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
+	err = s.update(ctx, caller, func(tx storage.Tx) error {
 		if c, err = get(tx, id); err != nil {
 			return err
 		}
@@ -153,19 +153,33 @@ func (s *Service) DeleteItem(ctx context.Context, caller accounts.Caller, id, it
 		if err != nil {
 			return err
 		}
-		if call, ok := e.Item.(*FunctionCall); ok {
-			if err := deleteOutputs(tx, id, e.Seq, call.CallID); err != nil {
+		if _, ok := e.Item.(*FunctionCall); ok {
+			if err := removeOutputs(tx, id, e); err != nil {
 				return err
 			}
 		}
-		return errors.Join(tx.Delete(itemKey(id, e.Seq)), tx.Delete(indexKey(item)))
+		return remove(tx, id, e)
 	})
 	return c, err
 }
 
-// deleteOutputs removes the outputs of a call, which follow it in any branch.
-func deleteOutputs(tx storage.Tx, conversation string, seq uint64, callID string) error {
-	for found, err := range tx.Scan(storage.Range{Start: itemKey(conversation, seq), End: storage.After(itemsOf(conversation))}) {
+// remove removes an entry of a conversation. Where it was stays known, for lists
+// that come to it, until the conversation is deleted; so does its turn.
+func remove(tx storage.Tx, conversation string, e Entry) error {
+	err := tx.Delete(itemKey(conversation, e.Seq))
+	if e.listed() {
+		err = errors.Join(err, tx.Set(leftoverKey(conversation, indexKey(e.Item.ItemID())), nil))
+	}
+	if e.Turn != "" {
+		err = errors.Join(err, tx.Set(leftoverKey(conversation, turnKey(e.Turn)), nil))
+	}
+	return err
+}
+
+// removeOutputs removes the outputs of a call, which follow it in any branch.
+func removeOutputs(tx storage.Tx, conversation string, call Entry) error {
+	r := storage.Range{Start: itemKey(conversation, call.Seq), End: storage.After(itemsOf(conversation))}
+	for found, err := range tx.Scan(r) {
 		if err != nil {
 			return err
 		}
@@ -173,8 +187,8 @@ func deleteOutputs(tx storage.Tx, conversation string, seq uint64, callID string
 		if err != nil {
 			return err
 		}
-		if output, ok := e.Item.(*FunctionCallOutput); ok && output.CallID == callID {
-			if err := tx.Delete(found.Key); err != nil {
+		if output, ok := e.Item.(*FunctionCallOutput); ok && output.Call == call.Item.ItemID() {
+			if err := remove(tx, conversation, e); err != nil {
 				return err
 			}
 		}
@@ -195,14 +209,7 @@ func find(tx storage.Tx, conversation, item string) (Entry, error) {
 // findAnywhere returns an addressable item of the organization and its
 // conversation, or storage.ErrNotFound.
 func findAnywhere(tx storage.Tx, item string) (e Entry, conversation string, err error) {
-	if len(item) > maxID {
-		return Entry{}, "", storage.ErrNotFound
-	}
-	value, err := tx.Get(indexKey(item))
-	if err != nil {
-		return Entry{}, "", err
-	}
-	conversation, seq, err := parsePlace(value)
+	conversation, seq, err := locate(tx, item)
 	if err != nil {
 		return Entry{}, "", err
 	}
@@ -212,6 +219,19 @@ func findAnywhere(tx storage.Tx, item string) (e Entry, conversation string, err
 	}
 	e, err = decodeEntry(seq, data)
 	return e, conversation, err
+}
+
+// locate returns where an addressable item of the organization is, or was before
+// it was deleted, or storage.ErrNotFound.
+func locate(tx storage.Tx, item string) (conversation string, seq uint64, err error) {
+	if len(item) > maxID {
+		return "", 0, storage.ErrNotFound
+	}
+	value, err := tx.Get(indexKey(item))
+	if err != nil {
+		return "", 0, err
+	}
+	return parsePlace(value)
 }
 
 // readEntry decodes an item as a scan yields it.

@@ -11,15 +11,20 @@ import (
 //	v/c/{conversation}          the conversation's creation time and metadata
 //	v/h/{conversation}          its head: the next sequence number, and the lineage to continue from
 //	v/i/{conversation}/{seq}    an item, the sequence number in 8 bytes, big-endian
-//	v/x/{item}                  where an addressable item is: the rest of its key in v/i/
+//	v/x/{item}                  where an addressable item is or was: the rest of its key in v/i/
 //	v/t/{response}              a turn
-//	v/d/{conversation}          a deleted conversation whose items are still to be removed
+//	v/f/{conversation}/{response}/{seq}
+//	                            an item of a turn that failed, numbered from 0; no list or history sees it
+//	v/y/{conversation}/{key}    a key to remove with the conversation although no item leads to it
+//	v/d/{conversation}          a deleted conversation whose other keys are still to be removed
 const (
 	conversationPrefix = "v/c/"
 	headPrefix         = "v/h/"
 	itemPrefix         = "v/i/"
 	indexPrefix        = "v/x/"
 	turnPrefix         = "v/t/"
+	deadPrefix         = "v/f/"
+	leftoverPrefix     = "v/y/"
 	deletedPrefix      = "v/d/"
 )
 
@@ -35,9 +40,27 @@ func deletedKey(id string) []byte      { return []byte(deletedPrefix + id) }
 // itemsOf is the prefix of a conversation's items.
 func itemsOf(conversation string) []byte { return []byte(itemPrefix + conversation + "/") }
 
-func itemKey(conversation string, seq uint64) []byte {
-	return binary.BigEndian.AppendUint64(itemsOf(conversation), seq)
+// deadItemsOf is the prefix of the items of a conversation's failed turns, or of
+// one of them.
+func deadItemsOf(conversation, turn string) []byte {
+	prefix := deadPrefix + conversation + "/"
+	if turn != "" {
+		prefix += turn + "/"
+	}
+	return []byte(prefix)
 }
+
+// leftoversOf is the prefix of a conversation's leftovers: the keys that they
+// name follow it.
+func leftoversOf(conversation string) []byte { return []byte(leftoverPrefix + conversation + "/") }
+
+func leftoverKey(conversation string, key []byte) []byte {
+	return append(leftoversOf(conversation), key...)
+}
+
+func numbered(prefix []byte, seq uint64) []byte { return binary.BigEndian.AppendUint64(prefix, seq) }
+
+func itemKey(conversation string, seq uint64) []byte { return numbered(itemsOf(conversation), seq) }
 
 // place is the value of an index key: the item's key without its prefix.
 func place(conversation string, seq uint64) []byte {

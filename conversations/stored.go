@@ -4,21 +4,21 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
 // Entry is an item with its place in the store.
 type Entry struct {
-	Seq    uint64 // its number in the conversation
-	Turn   string // ID of the response whose turn it belongs to; empty for an item added by the caller
-	Hidden bool   // whether it belongs to a turn that failed: neither listed nor addressable
-	Item   Item
+	Seq  uint64 // its number in the conversation
+	Turn string // ID of the response whose turn it belongs to; empty for an item added by the caller
+	Item Item
 }
 
 // listed reports whether the item endpoints show the entry.
 func (e Entry) listed() bool {
 	_, output := e.Item.(*FunctionCallOutput)
-	return !e.Hidden && !output
+	return !output
 }
 
 // record is how an item is stored: one flat shape for the whole union.
@@ -26,12 +26,12 @@ type record struct {
 	Kind    string       `json:"k"`
 	ID      string       `json:"id"`
 	Turn    string       `json:"turn,omitempty"`
-	Hidden  bool         `json:"hidden,omitempty"`
 	Status  Status       `json:"status,omitempty"`
 	Role    model.Role   `json:"role,omitempty"`
 	Phase   string       `json:"phase,omitempty"`
 	Parts   []recordPart `json:"parts,omitempty"`
 	CallID  string       `json:"call,omitempty"`
+	Call    string       `json:"of,omitempty"` // the item of the call that an output is of
 	Name    string       `json:"name,omitempty"`
 	Text    string       `json:"text,omitempty"` // arguments, output or results
 	Queries []string     `json:"queries,omitempty"`
@@ -52,7 +52,7 @@ const (
 )
 
 func encodeEntry(e Entry) ([]byte, error) {
-	r := record{ID: e.Item.ItemID(), Turn: e.Turn, Hidden: e.Hidden}
+	r := record{ID: e.Item.ItemID(), Turn: e.Turn}
 	switch item := e.Item.(type) {
 	case *Message:
 		r.Kind, r.Status, r.Role, r.Phase = kindMessage, item.Status, item.Role, item.Phase
@@ -63,11 +63,11 @@ func encodeEntry(e Entry) ([]byte, error) {
 	case *FunctionCall:
 		r.Kind, r.Status, r.CallID, r.Name, r.Text = kindCall, item.Status, item.CallID, item.Name, item.Arguments
 	case *FunctionCallOutput:
-		r.Kind, r.CallID, r.Text = kindOutput, item.CallID, item.Output
+		r.Kind, r.CallID, r.Call, r.Text = kindOutput, item.CallID, item.Call, item.Output
 	case *WebSearch:
 		r.Kind, r.Status, r.CallID, r.Queries, r.Text = kindSearch, item.Status, item.CallID, item.Queries, item.Results
 	}
-	return json.Marshal(r)
+	return jsonout.Marshal(r)
 }
 
 func decodeEntry(seq uint64, data []byte) (Entry, error) {
@@ -75,7 +75,7 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return Entry{}, fmt.Errorf("conversations: stored item %d: %w", seq, err)
 	}
-	e := Entry{Seq: seq, Turn: r.Turn, Hidden: r.Hidden}
+	e := Entry{Seq: seq, Turn: r.Turn}
 	switch r.Kind {
 	case kindMessage:
 		m := &Message{ID: r.ID, Status: r.Status, Role: r.Role, Phase: r.Phase, Content: make([]Part, len(r.Parts))}
@@ -86,7 +86,7 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 	case kindCall:
 		e.Item = &FunctionCall{ID: r.ID, Status: r.Status, CallID: r.CallID, Name: r.Name, Arguments: r.Text}
 	case kindOutput:
-		e.Item = &FunctionCallOutput{ID: r.ID, CallID: r.CallID, Output: r.Text}
+		e.Item = &FunctionCallOutput{ID: r.ID, CallID: r.CallID, Output: r.Text, Call: r.Call}
 	case kindSearch:
 		e.Item = &WebSearch{ID: r.ID, Status: r.Status, CallID: r.CallID, Queries: r.Queries, Results: r.Text}
 	default:

@@ -78,7 +78,7 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	}
 	plans := make([]*plan, len(p.questions))
 	for i := range p.questions {
-		plans[i] = newPlan(&p.questions[i])
+		plans[i] = newPlan(&p.questions[i], info.Debias)
 	}
 	base := model.ScoreRequest{Model: info.ID, Instructions: instructions, State: p.prefix()}
 	if err := s.checkWindow(ctx, info, base, plans); err != nil {

@@ -42,12 +42,15 @@ func ask(q *question) (string, []model.Option) {
 	answers := make([]model.Option, len(q.options))
 	var b strings.Builder
 	b.WriteString(reminder + q.instructions + "\n")
-	if q.kind == Score {
+	switch {
+	case q.kind == Score && q.reversed:
+		b.WriteString("The answers are levels of a scale, from the last to the first.\n")
+	case q.kind == Score:
 		b.WriteString("The answers are levels of a scale, from the first to the last.\n")
 	}
 	for i, o := range q.options {
 		text := describe(q.kind, o)
-		answers[i] = model.Option{Label: label(q.kind, i), Texts: []string{text}}
+		answers[i] = model.Option{Label: q.label(i), Texts: []string{text}}
 		b.WriteByte('\n')
 		if q.kind != Noul { // whose descriptions begin with their labels
 			b.WriteString(answers[i].Label + ": ")
@@ -64,7 +67,7 @@ func askGroups(q *question, groups [][]option) (string, []model.Option) {
 	var b strings.Builder
 	b.WriteString(reminder + q.instructions + "\nThe answers stand in groups; the label is that of the group with the right answer.\n")
 	for i, group := range groups {
-		answers[i].Label = label(q.kind, i)
+		answers[i].Label = q.label(i)
 		b.WriteString("\n" + answers[i].Label + ":")
 		for _, o := range group {
 			text := describe(q.kind, o)
@@ -87,14 +90,20 @@ func split(options []option) [][]option {
 	return groups
 }
 
-func label(kind Type, index int) string {
-	switch kind {
+// label returns the label of the option or group at a place in the list. Letters
+// go by the place; the others mean the same wherever they stand.
+func (q *question) label(place int) string {
+	index := place
+	if q.reversed {
+		index = len(q.options) - 1 - place
+	}
+	switch q.kind {
 	case Noul:
 		return [2]string{"Yes", "No"}[index]
 	case Score:
 		return strconv.Itoa(index)
 	default:
-		return letters[index : index+1]
+		return letters[place : place+1]
 	}
 }
 

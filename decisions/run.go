@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,6 +19,10 @@ type plan struct {
 	groups   [][]option // nil for a single call
 	first    *call
 	within   []*call // by group; nil for one that is skipped
+
+	// mirror asks the same with the options in reverse order; nil unless the
+	// model's preference for places is to be evened out.
+	mirror *plan
 }
 
 // call is one call of the model and its result.
@@ -27,8 +32,16 @@ type call struct {
 	scores  *model.Scores
 }
 
-func newPlan(q *question) *plan {
+// newPlan plans the calls about q, twice where debias is set.
+func newPlan(q *question, debias bool) *plan {
 	p := &plan{question: q, first: new(call)}
+	if debias {
+		opposite := *q
+		opposite.options = slices.Clone(q.options)
+		slices.Reverse(opposite.options)
+		opposite.reversed = true
+		p.mirror = newPlan(&opposite, false)
+	}
 	if len(q.options) <= model.MaxLabels {
 		p.first.text, p.first.options = ask(q)
 		return p
@@ -60,8 +73,22 @@ func (p *plan) lookInside() []*call {
 	return calls
 }
 
-// result returns the probabilities of the question's options in order.
+// result returns the probabilities of the question's options in order: the mean
+// of those asked in both orders where they were.
 func (p *plan) result() []float64 {
+	mean := p.own()
+	if p.mirror == nil {
+		return mean
+	}
+	opposite := p.mirror.own()
+	for i := range mean {
+		mean[i] = (mean[i] + opposite[len(mean)-1-i]) / 2
+	}
+	return mean
+}
+
+// own returns the probabilities in the order in which p asks.
+func (p *plan) own() []float64 {
 	outer := distribution(p.first.scores)
 	if p.groups == nil {
 		return outer
@@ -82,8 +109,9 @@ func (p *plan) result() []float64 {
 // come, then those together, then the calls about groups. It returns when all
 // its calls have.
 func (s *Service) run(ctx context.Context, base model.ScoreRequest, plans []*plan) error {
-	first := make([]*call, len(plans))
-	for i, p := range plans {
+	asked := withMirrors(plans)
+	first := make([]*call, len(asked))
+	for i, p := range asked {
 		first[i] = p.first
 	}
 	if err := s.score(ctx, base, first[:1]); err != nil {
@@ -93,10 +121,21 @@ func (s *Service) run(ctx context.Context, base model.ScoreRequest, plans []*pla
 		return err
 	}
 	var second []*call
-	for _, p := range plans {
+	for _, p := range asked {
 		second = append(second, p.lookInside()...)
 	}
 	return s.score(ctx, base, second)
+}
+
+// withMirrors returns the plans and, behind them, their mirrors.
+func withMirrors(plans []*plan) []*plan {
+	all := slices.Clone(plans)
+	for _, p := range plans {
+		if p.mirror != nil {
+			all = append(all, p.mirror)
+		}
+	}
+	return all
 }
 
 // score makes calls concurrently, at most the service's bound at once. The

@@ -18,6 +18,7 @@ type question struct {
 	kind         Type
 	instructions string
 	options      []option
+	reversed     bool // the options stand in the opposite of the order asked
 }
 
 // option is one possible answer.

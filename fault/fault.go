@@ -112,7 +112,7 @@ func Invalidf(param, format string, args ...any) *Error {
 // Missing returns a NotFound error: there is no such what with that ID in the
 // caller's organization. The code names what, as in "response_not_found".
 func Missing(code, what, id string) *Error {
-	return &Error{Kind: NotFound, Code: code, Message: fmt.Sprintf("No %s found with id %q.", what, id)}
+	return &Error{Kind: NotFound, Code: code, Message: fmt.Sprintf("No %s found with id %.128q.", what, id)}
 }
 
 // ContextLength returns the Rejected error of a prompt that does not fit the

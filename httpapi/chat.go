@@ -11,22 +11,8 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 )
 
-// chatRoutes are the routes of Chat Completions. The spec has the first POST;
-// the others read back what it stores, as in the OpenAI API.
-func (a *API) chatRoutes() map[string]methods {
-	return map[string]methods{
-		"/v1/chat/completions": {
-			"POST": authenticated(a.createChat),
-			"GET":  authenticated(a.listChats),
-		},
-		"/v1/chat/completions/{id}": {
-			"GET":    authenticated(a.getChat),
-			"POST":   authenticated(a.updateChat),
-			"DELETE": authenticated(a.deleteChat),
-		},
-		"/v1/chat/completions/{id}/messages": {"GET": authenticated(a.listChatMessages)},
-	}
-}
+// The spec's section Endpoints, Chat Completions. What reads back stored
+// completions is as in the OpenAI API.
 
 func (a *API) createChat(c *call) error {
 	root, err := c.body(MaxBody, jsonin.Dots)
@@ -88,11 +74,11 @@ func (a *API) listChats(c *call) error {
 	if err != nil {
 		return err
 	}
-	result, err := a.service.ChatCompletions(c.ctx(), c.caller, chat.Filter{Model: q.Get("model"), Metadata: metadataFilter(q)}, p)
+	found, err := a.service.ChatCompletions(c.ctx(), c.caller, chat.Filter{Model: q.Get("model"), Metadata: metadataFilter(q)}, p)
 	if err != nil {
 		return err
 	}
-	return c.json(newList(result, func(o chat.Completion) (completionObject, string) { return newCompletionObject(&o), o.ID }))
+	return c.json(newList(found, func(o chat.Completion) (completionObject, string) { return newCompletionObject(&o), o.ID }))
 }
 
 // metadataFilter reads the query parameters metadata[key]=value.
@@ -112,7 +98,7 @@ func metadataFilter(q url.Values) map[string]string {
 }
 
 func (a *API) getChat(c *call) error {
-	completion, err := a.service.ChatCompletion(c.ctx(), c.caller, c.r.PathValue("id"))
+	completion, err := a.service.ChatCompletion(c.ctx(), c.caller, c.r.PathValue("completion_id"))
 	if err != nil {
 		return err
 	}
@@ -124,11 +110,11 @@ func (a *API) listChatMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	result, err := a.service.ChatMessages(c.ctx(), c.caller, c.r.PathValue("id"), p)
+	found, err := a.service.ChatMessages(c.ctx(), c.caller, c.r.PathValue("completion_id"), p)
 	if err != nil {
 		return err
 	}
-	return c.json(newList(result, func(m chat.StoredMessage) (storedMessageObject, string) { return newStoredMessageObject(m), m.ID }))
+	return c.json(newList(found, func(m chat.StoredMessage) (storedMessageObject, string) { return newStoredMessageObject(m), m.ID }))
 }
 
 func (a *API) updateChat(c *call) error {
@@ -144,7 +130,7 @@ func (a *API) updateChat(c *call) error {
 	if err := root.Err(); err != nil {
 		return err
 	}
-	completion, err := a.service.UpdateChatCompletion(c.ctx(), c.caller, c.r.PathValue("id"), tags)
+	completion, err := a.service.UpdateChatCompletion(c.ctx(), c.caller, c.r.PathValue("completion_id"), tags)
 	if err != nil {
 		return err
 	}
@@ -152,7 +138,7 @@ func (a *API) updateChat(c *call) error {
 }
 
 func (a *API) deleteChat(c *call) error {
-	id := c.r.PathValue("id")
+	id := c.r.PathValue("completion_id")
 	if err := a.service.DeleteChatCompletion(c.ctx(), c.caller, id); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -29,7 +30,7 @@ func decodeChat(root *jsonin.Node) (*chatCall, error) {
 	r.MaxTokens = chatMaxTokens(root)
 	r.Stop = stopSequences(root.Field("stop"))
 	r.ReasoningEffort = root.Field("reasoning_effort").Text()
-	r.Format = responseFormat(root.Field("response_format"))
+	r.Format = nestedFormat(root.Field("response_format"))
 	r.Tools = nestedTools(root.Field("tools"))
 	r.ToolChoice = nestedToolChoice(root.Field("tool_choice"))
 	r.ParallelToolCalls = root.Field("parallel_tool_calls").Bool()
@@ -75,10 +76,7 @@ func stopSequences(n *jsonin.Node) []string {
 	}
 	var stop []string
 	for _, s := range n.Items(chat.MaxStops) {
-		if s.Absent() {
-			s.Fail("must be a string")
-		}
-		stop = append(stop, s.Text())
+		stop = append(stop, requiredText(s))
 	}
 	return stop
 }
@@ -86,9 +84,6 @@ func stopSequences(n *jsonin.Node) []string {
 func chatMessages(n *jsonin.Node) []chat.Message {
 	var messages []chat.Message
 	for _, m := range n.Items(chat.MaxMessages) {
-		if m.Absent() {
-			m.Fail("must be an object")
-		}
 		messages = append(messages, chat.Message{
 			Role:       model.Role(m.Field("role").Text()),
 			Content:    chatContent(m.Field("content")),
@@ -118,27 +113,15 @@ func chatContent(n *jsonin.Node) []chat.Part {
 }
 
 func chatPart(n *jsonin.Node) chat.Part {
-	switch kind := required(n, "type").Text(); kind {
+	switch kind := requiredText(n.Field("type")); kind {
 	case "text":
-		return chat.Text(required(n, "text").Text())
+		return chat.Text(requiredText(n.Field("text")))
 	case "file":
 		return chatFile(n)
 	default:
 		n.Fail("is a part of the type %.64q; only text and file parts are accepted", kind)
 		return nil
 	}
-}
-
-// required returns a member that must not be absent.
-func required(n *jsonin.Node, name string) *jsonin.Node {
-	if n.Absent() {
-		n.Fail("must be an object")
-	}
-	f := n.Field(name)
-	if f.Absent() {
-		f.Fail("is required")
-	}
-	return f
 }
 
 // chatFile reads a file part, whose fields are in the part itself or, as in the
@@ -180,12 +163,12 @@ func chatFile(part *jsonin.Node) chat.File {
 
 func chatToolCalls(n *jsonin.Node) []model.ToolCall {
 	var calls []model.ToolCall
-	for _, c := range n.Items(chat.MaxTools) {
+	for _, c := range n.Items(generation.MaxTools) {
 		function := functionOf(c)
 		calls = append(calls, model.ToolCall{
-			ID:        c.Field("id").Text(),
-			Name:      function.Field("name").Text(),
-			Arguments: required(function, "arguments").Text(),
+			ID:        requiredText(c.Field("id")),
+			Name:      requiredText(function.Field("name")),
+			Arguments: requiredText(function.Field("arguments")),
 		})
 	}
 	return calls
@@ -193,50 +176,43 @@ func chatToolCalls(n *jsonin.Node) []model.ToolCall {
 
 // functionOf returns the member function of an object whose type is function.
 func functionOf(n *jsonin.Node) *jsonin.Node {
-	if kind := required(n, "type"); kind.Text() != "function" {
-		kind.Fail("must be function")
+	if kind := n.Field("type"); requiredText(kind) != "function" {
+		kind.Fail(`must be "function"`)
 	}
-	return required(n, "function").Object()
+	return n.Field("function")
 }
 
 func nestedTools(n *jsonin.Node) []model.Tool {
 	var tools []model.Tool
-	for _, t := range n.Items(chat.MaxTools) {
-		function := functionOf(t)
-		tools = append(tools, model.Tool{
-			Name:        function.Field("name").Text(),
-			Description: function.Field("description").Text(),
-			Parameters:  function.Field("parameters").Object().Raw(),
-			Strict:      function.Field("strict").True(),
-		})
+	for _, t := range n.Items(generation.MaxTools) {
+		tools = append(tools, decodeFunction(functionOf(t)))
 	}
 	return tools
 }
 
 func nestedToolChoice(n *jsonin.Node) model.ToolChoice {
 	if n.IsObject() {
-		return model.ToolChoice{Mode: model.ToolNamed, Name: required(functionOf(n), "name").Text()}
+		return model.ToolChoice{Mode: model.ToolNamed, Name: requiredText(functionOf(n).Field("name"))}
 	}
-	switch mode := model.ToolMode(n.Text()); mode {
-	case "", model.ToolAuto, model.ToolNone, model.ToolRequired:
-		return model.ToolChoice{Mode: mode}
+	mode := model.ToolMode(n.Text())
+	if mode == model.ToolNamed {
+		n.Fail("must be auto, required, none, or a function")
 	}
-	n.Fail("must be auto, required, none, or a function")
-	return model.ToolChoice{}
+	return model.ToolChoice{Mode: mode}
 }
 
-func responseFormat(n *jsonin.Node) model.Format {
-	if n.Absent() {
+func nestedFormat(n *jsonin.Node) model.Format {
+	if n.Object().Absent() {
 		return model.Format{}
 	}
-	f := model.Format{Type: model.FormatType(required(n, "type").Text())}
+	f := model.Format{Type: model.FormatType(requiredText(n.Field("type")))}
 	if f.Type != model.FormatSchema {
 		return f
 	}
-	s := required(n, "json_schema").Object()
-	f.Name = s.Field("name").Text()
+	s := n.Field("json_schema")
+	f.Name = requiredText(s.Field("name"))
 	f.Description = s.Field("description").Text()
-	f.Schema = s.Field("schema").Object().Raw()
+	f.Schema = s.Field("schema").Raw()
 	f.Strict = s.Field("strict").True()
 	return f
 }

@@ -1,13 +1,12 @@
 package httpapi
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"net/http"
 	"strconv"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
 
 // status is the one table from kinds of errors to HTTP: the status in Shape A
@@ -88,16 +87,8 @@ func writeJSON(w http.ResponseWriter, code int, body any) {
 	writeBody(w, code, data)
 }
 
-// encode is json.Marshal without the escapes that only HTML needs.
-func encode(body any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(body); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
-}
+// encode returns the JSON of a body or a part of one.
+func encode(body any) ([]byte, error) { return jsonout.Marshal(body) }
 
 // writeBody writes a whole JSON answer. A failing write means that the client
 // is gone; there is nobody left to tell.

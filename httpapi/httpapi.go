@@ -72,7 +72,7 @@ func New(service *svc.Service, opts Options) *API {
 
 // tables are all routes, by whose they are.
 func (a *API) tables() []map[string]methods {
-	return []map[string]methods{a.routes(), a.chatRoutes(), a.adminRoutes()}
+	return []map[string]methods{a.routes(), a.adminRoutes()}
 }
 
 // ServeHTTP implements [http.Handler].
@@ -85,7 +85,7 @@ type endpoint func(*call) error
 // methods are the endpoints of one path by HTTP method.
 type methods map[string]endpoint
 
-// routes is the table of the paths that belong to no noun of the spec.
+// routes are the paths of the interface.
 func (a *API) routes() map[string]methods {
 	return map[string]methods{
 		"/healthz": {"GET": a.health},
@@ -101,6 +101,11 @@ func (a *API) routes() map[string]methods {
 		"/v1/responses/{response_id}":             {"GET": authenticated(a.getResponse), "DELETE": authenticated(a.deleteResponse)},
 		"/v1/responses/{response_id}/cancel":      {"POST": authenticated(a.cancelResponse)},
 		"/v1/responses/{response_id}/input_items": {"GET": authenticated(a.listInputItems)},
+
+		"/v1/chat/completions": {"POST": authenticated(a.createChat), "GET": authenticated(a.listChats)},
+		"/v1/chat/completions/{completion_id}": {
+			"GET": authenticated(a.getChat), "POST": authenticated(a.updateChat), "DELETE": authenticated(a.deleteChat)},
+		"/v1/chat/completions/{completion_id}/messages": {"GET": authenticated(a.listChatMessages)},
 
 		"/v1/conversations": {"POST": authenticated(a.createConversation)},
 		"/v1/conversations/{conversation_id}": {

@@ -34,7 +34,7 @@ func newOwner(t *testing.T, a *API) owner {
 		return object
 	}
 	o.ids["response_id"] = make("/v1/responses", `{"model":"svc-preview","input":"`+secret+`","store":true}`)["id"].(string)
-	o.ids["id"] = make("/v1/chat/completions",
+	o.ids["completion_id"] = make("/v1/chat/completions",
 		`{"model":"svc-preview","messages":[{"role":"user","content":"`+secret+`"}],"store":true,"metadata":{"a":"`+secret+`"}}`)["id"].(string)
 	o.ids["conversation_id"] = make("/v1/conversations", `{"metadata":{"a":"`+secret+`"}}`)["id"].(string)
 	items := make("/v1/conversations/"+o.ids["conversation_id"]+"/items", `{"items":[{"role":"user","content":"`+secret+`"}]}`)
@@ -71,16 +71,16 @@ var foreignRoutes = map[string]foreign{
 	"GET /healthz": {"", 200},
 	"GET /readyz":  {"", 200},
 
-	"POST /v1/systemone":             {"{}", 422},
-	"GET /v1/models":                 {"", 200},
-	"GET /v1/models/{model...}":      {"", 200},
-	"POST /v1/responses":             {`{"model":"svc-preview","input":"Hi","previous_response_id":"{response_id}"}`, 404},
-	"POST /v1/responses ":            {`{"model":"svc-preview","input":"Hi","conversation":"{conversation_id}"}`, 404},
-	"POST /v1/responses  ":           {`{"model":"svc-preview","input":"Hi","conversation":"{conversation_id}","stream":true}`, 404},
-	"POST /v1/chat/completions":      {`{"model":"svc-preview","messages":[]}`, 400},
-	"GET /v1/chat/completions":       {"", 200},
-	"POST /v1/conversations":         {"{}", 200},
-	"POST /v1/chat/completions/{id}": {`{"metadata":{}}`, 404},
+	"POST /v1/systemone":                        {"{}", 422},
+	"GET /v1/models":                            {"", 200},
+	"GET /v1/models/{model...}":                 {"", 200},
+	"POST /v1/responses":                        {`{"model":"svc-preview","input":"Hi","previous_response_id":"{response_id}"}`, 404},
+	"POST /v1/responses ":                       {`{"model":"svc-preview","input":"Hi","conversation":"{conversation_id}"}`, 404},
+	"POST /v1/responses  ":                      {`{"model":"svc-preview","input":"Hi","conversation":"{conversation_id}","stream":true}`, 404},
+	"POST /v1/chat/completions":                 {`{"model":"svc-preview","messages":[]}`, 400},
+	"GET /v1/chat/completions":                  {"", 200},
+	"POST /v1/conversations":                    {"{}", 200},
+	"POST /v1/chat/completions/{completion_id}": {`{"metadata":{}}`, 404},
 
 	"POST /v1/responses/input_tokens":                            {`{"model":"svc-preview","input":"Hi","previous_response_id":"{response_id}"}`, 404},
 	"POST /v1/conversations/{conversation_id}":                   {`{"metadata":{}}`, 404},
@@ -89,9 +89,9 @@ var foreignRoutes = map[string]foreign{
 	"DELETE /v1/responses/{response_id}":                         {"", 404},
 	"POST /v1/responses/{response_id}/cancel":                    {"", 404},
 	"GET /v1/responses/{response_id}/input_items":                {"", 404},
-	"GET /v1/chat/completions/{id}":                              {"", 404},
-	"DELETE /v1/chat/completions/{id}":                           {"", 404},
-	"GET /v1/chat/completions/{id}/messages":                     {"", 404},
+	"GET /v1/chat/completions/{completion_id}":                   {"", 404},
+	"DELETE /v1/chat/completions/{completion_id}":                {"", 404},
+	"GET /v1/chat/completions/{completion_id}/messages":          {"", 404},
 	"GET /v1/conversations/{conversation_id}":                    {"", 404},
 	"DELETE /v1/conversations/{conversation_id}":                 {"", 404},
 	"GET /v1/conversations/{conversation_id}/items":              {"", 404},
@@ -145,7 +145,7 @@ func TestForeignObjects(t *testing.T) {
 		if want.status == 404 && strings.Contains(answer, secret) {
 			t.Errorf("%s: got the owner's data: %s", route, answer)
 		}
-		for _, name := range []string{"response_id", "conversation_id", "item_id", "id"} {
+		for _, name := range []string{"response_id", "conversation_id", "item_id", "completion_id"} {
 			if want.status == 200 && strings.Contains(answer, victim.ids[name]) {
 				t.Errorf("%s: got the owner's %s: %s", route, name, answer)
 			}
@@ -168,7 +168,7 @@ func (o owner) view(t *testing.T, a *API) string {
 	t.Helper()
 	var b strings.Builder
 	for _, pattern := range []string{"/v1/responses/{response_id}", "/v1/responses/{response_id}/input_items",
-		"/v1/chat/completions/{id}", "/v1/chat/completions/{id}/messages", "/v1/conversations/{conversation_id}",
+		"/v1/chat/completions/{completion_id}", "/v1/chat/completions/{completion_id}/messages", "/v1/conversations/{conversation_id}",
 		"/v1/conversations/{conversation_id}/items/{item_id}"} {
 		w := send(a, o.key, "GET", o.path(t, pattern), "")
 		if w.Code != 200 {

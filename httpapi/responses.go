@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"iter"
 	"net/http"
 
@@ -45,11 +46,8 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 	var buffer []byte
 	ended := false
 	for event, err := range events {
-		if err != nil && c.w.status == 0 {
-			return err
-		}
-		if err != nil { // a keepalive has begun the stream
-			event = responses.Event{Type: responses.EventError, Error: fault.From(err)}
+		if err != nil {
+			return s.refuse(err)
 		}
 		buffer, err = appendResponseEvent(buffer[:0], &event)
 		if err == nil {
@@ -67,6 +65,14 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 		panic(http.ErrAbortHandler)
 	}
 	return nil
+}
+
+// refuse ends a stream whose request was refused: with an answer of its own, or
+// an event where a keepalive has begun the stream.
+func (s *eventStream) refuse(err error) error {
+	event, encodeErr := appendResponseEvent(nil, &responses.Event{Type: responses.EventError, Error: fault.From(err)})
+	s.abort(event)
+	return errors.Join(err, encodeErr)
 }
 
 // usedResponse notes what the log says of a response.

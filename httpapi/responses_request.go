@@ -24,7 +24,7 @@ func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 		},
 		Input:              decodeInput(root.Field("input")),
 		Instructions:       root.Field("instructions").Text(),
-		PreviousResponseID: root.Field("previous_response_id").Text(),
+		PreviousResponseID: optionalID(root.Field("previous_response_id")),
 		Conversation:       decodeConversationID(root.Field("conversation")),
 		Store:              root.Field("store").Bool(),
 		Metadata:           root.Field("metadata").Metadata(),
@@ -39,9 +39,22 @@ func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 // decodeConversationID reads an ID, which the OpenAI SDKs also send as an object.
 func decodeConversationID(n *jsonin.Node) string {
 	if n.IsObject() {
-		return requiredText(n.Field("id"))
+		n = n.Field("id")
+		if n.Absent() {
+			n.Fail("is required")
+		}
 	}
-	return n.Text()
+	return optionalID(n)
+}
+
+// optionalID reads an ID that may be left out. One that is empty is a mistake of
+// the client's: taken for left out, it would lose the history without a word.
+func optionalID(n *jsonin.Node) string {
+	id := n.Text()
+	if id == "" && n.IsText() {
+		n.Fail("must not be empty")
+	}
+	return id
 }
 
 func decodeFormat(n *jsonin.Node) model.Format {
@@ -148,7 +161,7 @@ func decodeItem(n *jsonin.Node, kind string) conversations.Item {
 		return &conversations.FunctionCall{
 			CallID:    requiredText(n.Field("call_id")),
 			Name:      requiredText(n.Field("name")),
-			Arguments: n.Field("arguments").Text(),
+			Arguments: requiredText(n.Field("arguments")),
 		}
 	case "function_call_output":
 		return &conversations.FunctionCallOutput{
@@ -167,7 +180,7 @@ func decodeItem(n *jsonin.Node, kind string) conversations.Item {
 }
 
 func decodeMessage(n *jsonin.Node) conversations.Item {
-	m := &conversations.Message{Phase: n.Field("phase").Text()}
+	m := &conversations.Message{}
 	switch role := requiredText(n.Field("role")); role {
 	case "user", "assistant", "system":
 		m.Role = model.Role(role)
@@ -175,6 +188,9 @@ func decodeMessage(n *jsonin.Node) conversations.Item {
 		m.Role = model.System
 	default:
 		n.Field("role").Fail("must be user, assistant, system or developer")
+	}
+	if m.Role == model.Assistant {
+		m.Phase = decodePhase(n.Field("phase"))
 	}
 	content := n.Field("content")
 	if content.IsText() {
@@ -188,6 +204,17 @@ func decodeMessage(n *jsonin.Node) conversations.Item {
 		m.Content = appendPart(m.Content, p, m.Role)
 	}
 	return m
+}
+
+// decodePhase reads the phase of a message that is sent back.
+func decodePhase(n *jsonin.Node) string {
+	phase := n.Text()
+	switch phase {
+	case "", conversations.Commentary, conversations.FinalAnswer:
+	default:
+		n.Fail("must be %q or %q", conversations.Commentary, conversations.FinalAnswer)
+	}
+	return phase
 }
 
 // textType is the type of the text parts in a message of a role.
@@ -206,17 +233,29 @@ func appendPart(parts []conversations.Part, n *jsonin.Node, role model.Role) []c
 	case "refusal":
 		return append(parts, conversations.Part{Type: textType(role), Text: requiredText(n.Field("refusal"))})
 	case "input_file":
-		if n.Field("file_id").Absent() {
-			n.Fail("must have a file_id: files are uploaded first, inline file_data and file_url are not accepted")
-		}
-		if f := n.Field("file_data"); !f.Absent() {
-			f.Fail("is not accepted: upload the file and send its file_id")
-		}
-		return append(parts, conversations.Part{Type: conversations.InputFile, FileID: n.Field("file_id").Text()})
+		return append(parts, decodeFilePart(n, role))
 	case "input_image":
 		return parts
 	default:
 		n.Field("type").Fail("is %q, which is not accepted as content", kind)
 		return parts
 	}
+}
+
+// decodeFilePart reads a reference to an uploaded file, the only form that the
+// spec accepts.
+func decodeFilePart(n *jsonin.Node, role model.Role) conversations.Part {
+	if role == model.Assistant {
+		n.Field("type").Fail("is \"input_file\", which is not accepted in messages of the assistant")
+	}
+	for _, inline := range []string{"file_data", "file_url"} {
+		if f := n.Field(inline); !f.Absent() {
+			f.Fail("is not accepted: upload the file and send its file_id")
+		}
+	}
+	id := n.Field("file_id")
+	if id.Text() == "" {
+		id.Fail("is required")
+	}
+	return conversations.Part{Type: conversations.InputFile, FileID: id.Text()}
 }

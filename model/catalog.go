@@ -26,6 +26,11 @@ type Info struct {
 	Decides          bool     // may be named in Decisions
 	ContextWindow    int      // tokens; 0 is [DefaultContextWindow]
 	ReasoningEfforts []string // those of [Efforts] that it takes; nil is all
+
+	// Debias asks it each question of a decision twice, the second time with the
+	// options in reverse order, and takes the mean: many models prefer an option
+	// for its place.
+	Debias bool
 }
 
 // Window returns the context window in tokens.

@@ -1,9 +1,8 @@
 package responses
 
 import (
-	"encoding/json"
-
 	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -13,11 +12,14 @@ import (
 //
 // Function calls of one turn that follow each other, or the text that announced
 // them, are one message of the assistant, and their outputs come right behind
-// it. A web search is a message of its own with what it found behind it.
+// it. A web search is a message of its own with what it found behind it. A call
+// that the token limit cut is left out: it cannot be answered, and its arguments
+// are not JSON.
 type prompt struct {
 	messages []model.Message
-	outputs  map[string]string    // of function calls, by call ID
+	outputs  map[string]string    // of function calls, by the ID of the call's item
 	open     *conversations.Entry // the last entry, where a call would join its message
+	answers  []string             // to the calls of the message that is open
 }
 
 // messages builds the messages for a history and what the turn has so far.
@@ -29,7 +31,7 @@ func buildMessages(instructions string, entries []conversations.Entry, document 
 	}
 	for _, e := range entries {
 		if output, ok := e.Item.(*conversations.FunctionCallOutput); ok {
-			p.outputs[output.CallID] = output.Output
+			p.outputs[output.Call] = output.Output
 		}
 	}
 	for i := range entries {
@@ -50,25 +52,30 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 			}
 		}
 	case *conversations.FunctionCall:
-		p.call(e, model.ToolCall{ID: item.CallID, Name: item.Name, Arguments: item.Arguments})
+		if item.Status != conversations.Incomplete {
+			p.call(e, model.ToolCall{ID: item.CallID, Name: item.Name, Arguments: item.Arguments}, p.outputs[item.ID])
+		}
+	case *conversations.FunctionCallOutput:
+		p.close() // what follows was said after it
 	case *conversations.WebSearch:
 		if item.Results == "" {
 			return // one that never ran
 		}
-		p.outputs[item.CallID] = item.Results
-		p.call(e, model.ToolCall{ID: item.CallID, Name: searchName, Arguments: searchArguments(item.Queries)})
+		p.call(e, model.ToolCall{ID: item.CallID, Name: searchName, Arguments: searchArguments(item.Queries)}, item.Results)
 		p.close()
 	}
 }
 
-// call adds a call to the assistant's message that is open, or to a new one.
-func (p *prompt) call(e *conversations.Entry, call model.ToolCall) {
+// call adds a call and its answer to the assistant's message that is open, or to
+// a new one.
+func (p *prompt) call(e *conversations.Entry, call model.ToolCall, answer string) {
 	if p.open == nil || p.open.Turn != e.Turn {
 		p.close()
 		p.messages = append(p.messages, model.Message{Role: model.Assistant})
 	}
 	last := &p.messages[len(p.messages)-1]
 	last.ToolCalls = append(last.ToolCalls, call)
+	p.answers = append(p.answers, answer)
 	p.open = e
 }
 
@@ -78,12 +85,12 @@ func (p *prompt) close() {
 	if p.open == nil {
 		return
 	}
-	p.open = nil
-	for _, call := range p.messages[len(p.messages)-1].ToolCalls {
+	for i, call := range p.messages[len(p.messages)-1].ToolCalls {
 		p.messages = append(p.messages, model.Message{
-			Role: model.ToolRole, ToolCallID: call.ID, Parts: []model.Part{model.Text(p.outputs[call.ID])},
+			Role: model.ToolRole, ToolCallID: call.ID, Parts: []model.Part{model.Text(p.answers[i])},
 		})
 	}
+	p.open, p.answers = nil, nil
 }
 
 func messageParts(m *conversations.Message, document func(id string) model.Document) []model.Part {
@@ -99,7 +106,7 @@ func messageParts(m *conversations.Message, document func(id string) model.Docum
 }
 
 func searchArguments(queries []string) string {
-	data, err := json.Marshal(map[string][]string{"queries": queries})
+	data, err := jsonout.Marshal(map[string][]string{"queries": queries})
 	if err != nil {
 		return "{}" // strings always encode
 	}

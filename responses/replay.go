@@ -35,7 +35,9 @@ func replayItem(e *emitter, item conversations.Item) {
 		e.closeItem(item.Status, item.Phase)
 	case *conversations.FunctionCall:
 		e.callStart(item.ID, item.CallID, item.Name)
-		e.argumentsDelta(item.Arguments)
+		if item.Arguments != "" {
+			e.argumentsDelta(item.Arguments)
+		}
 		e.closeItem(item.Status, "")
 	case *conversations.WebSearch:
 		e.search(item, func() {})

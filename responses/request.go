@@ -2,6 +2,8 @@ package responses
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
@@ -106,39 +108,87 @@ func (r *Request) searches() bool {
 	return false
 }
 
-// checkCalls returns an Invalid error unless every function call of the history
-// and the input has exactly one output, which follows it. Outputs are accepted
-// for calls that wait for one: those of the turn that is continued from, since
-// none that came before could be continued from without, and those that the
-// caller sends back in the same input.
-func checkCalls(history []conversations.Entry, input []conversations.Item) error {
-	waiting := map[string]bool{}
-	var order []string
+// matchCalls returns the input with each output of a function call tied to its
+// call, or an Invalid error unless every call of the history and the input has
+// exactly one output, which follows it. Outputs are accepted for calls that wait
+// for one: those of the turn that is continued from, since none that came before
+// could be continued from without, and those that the caller sends back in the
+// same input. A call of the history that the caller sends back beside it is left
+// out.
+func matchCalls(history []conversations.Entry, input []conversations.Item) ([]conversations.Item, error) {
+	var w waiting
 	for _, e := range history {
 		switch item := e.Item.(type) {
 		case *conversations.FunctionCall:
-			waiting[item.CallID] = true
-			order = append(order, item.CallID)
+			w.add(item)
 		case *conversations.FunctionCallOutput:
-			delete(waiting, item.CallID)
+			w.answer(item.CallID)
 		}
 	}
+	known := maps.Clone(w.calls)
+	matched := make([]conversations.Item, 0, len(input))
 	for _, item := range input {
-		switch item := item.(type) {
+		switch given := item.(type) {
 		case *conversations.FunctionCall:
-			waiting[item.CallID] = true
-			order = append(order, item.CallID)
-		case *conversations.FunctionCallOutput:
-			if !waiting[item.CallID] {
-				return fault.Invalidf("input", "No function call is waiting for an output with the call_id %q: it is not one of the response that is continued from, or it has been answered.", item.CallID)
+			if known[given.CallID] != nil {
+				continue // sent back although the history has it
 			}
-			delete(waiting, item.CallID)
+			if !w.add(given) {
+				return nil, fault.Invalidf("input", "The call_id %.128q stands for two function calls that wait for an output.", given.CallID)
+			}
+		case *conversations.FunctionCallOutput:
+			call := w.answer(given.CallID)
+			if call == nil {
+				return nil, fault.Invalidf("input", "No function call is waiting for an output with the call_id %.128q: it is not one of the response that is continued from, or it has been answered.", given.CallID)
+			}
+			output := *given
+			output.Call = call.ID
+			item = &output
 		}
+		matched = append(matched, item)
 	}
-	for _, id := range order {
-		if waiting[id] {
-			return fault.Invalidf("input", "The function call with the call_id %q has no output; send one for every call of the response that is continued from.", id)
-		}
+	if call := w.first(); call != nil {
+		return nil, fault.Invalidf("input", "The function call with the call_id %.128q has no output; send one for every call of the response that is continued from.", call.CallID)
 	}
-	return nil
+	return matched, nil
+}
+
+// waiting are the function calls that wait for an output. The zero value has
+// none.
+type waiting struct {
+	calls map[string]*conversations.FunctionCall // by call ID
+	order []*conversations.FunctionCall          // with those that wait no more
+}
+
+// add adds a call, and reports whether its ID is not that of another one. A call
+// that the token limit cut waits for nothing.
+func (w *waiting) add(call *conversations.FunctionCall) bool {
+	if call.Status == conversations.Incomplete {
+		return true
+	}
+	if w.calls[call.CallID] != nil {
+		return false
+	}
+	if w.calls == nil {
+		w.calls = map[string]*conversations.FunctionCall{}
+	}
+	w.calls[call.CallID] = call
+	w.order = append(w.order, call)
+	return true
+}
+
+// answer removes the call with an ID and returns it, or nil.
+func (w *waiting) answer(callID string) *conversations.FunctionCall {
+	call := w.calls[callID]
+	delete(w.calls, callID)
+	return call
+}
+
+// first returns the call that has waited longest, or nil.
+func (w *waiting) first() *conversations.FunctionCall {
+	i := slices.IndexFunc(w.order, func(c *conversations.FunctionCall) bool { return w.calls[c.CallID] == c })
+	if i < 0 {
+		return nil
+	}
+	return w.order[i]
 }

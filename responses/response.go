@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -100,7 +101,7 @@ type body struct {
 }
 
 func (r *Response) encodeBody() (json.RawMessage, error) {
-	return json.Marshal(body{r.CreatedAt, r.CompletedAt, r.Status, r.Error, r.Incomplete, *r.Usage, r.Echo})
+	return jsonout.Marshal(body{r.CreatedAt, r.CompletedAt, r.Status, r.Error, r.Incomplete, *r.Usage, r.Echo})
 }
 
 // newResponse returns the response of a stored turn.
@@ -141,7 +142,7 @@ func (r *Response) MarshalJSON() ([]byte, error) {
 	if r.Usage != nil {
 		w.Usage = newWireUsage(*r.Usage)
 	}
-	return json.Marshal(&w)
+	return jsonout.Marshal(&w)
 }
 
 // wire is the response object, field by field. Pointers are null on the wire

@@ -187,5 +187,8 @@ func errNoDocuments(id string) error { return fault.Missing(CodeFileNotFound, "f
 // CodeFileNotFound is the code of the error for a file that does not exist.
 const CodeFileNotFound = "file_not_found"
 
-// errBroken says that a backend broke its contract.
-var errBroken = errors.New("responses: the answer ended without a finish")
+// The causes of answers that are of no use.
+var (
+	errBroken     = errors.New("responses: the backend broke the contract of package model")
+	errSearchesOn = errors.New("responses: a search was called for that was not offered")
+)

@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ func (t *turn) endPlanning() {
 		return
 	}
 	w := &conversations.WebSearch{
-		ID: t.o.NewID("ws"), Status: conversations.Completed, CallID: t.o.NewID("call"),
+		ID: t.o.NewID("ws"), Status: conversations.Incomplete, CallID: t.o.NewID("call"),
 		Queries: queries(t.planning.arguments.String()),
 	}
 	t.planning = nil
@@ -69,9 +70,13 @@ func queries(arguments string) []string {
 	return list[:min(len(list), maxQueries)]
 }
 
-// search runs the searches of a round, each shown as an item of the output.
+// search runs the searches of a round, each shown as an item of the output,
+// unless ctx ends or the consumer stops.
 func (t *turn) search(ctx context.Context) {
 	for i, w := range t.searches {
+		if ctx.Err() != nil || t.emitter.stopped {
+			return
+		}
 		t.emitter.search(w, func() {
 			switch {
 			case len(w.Queries) == 0:
@@ -80,6 +85,9 @@ func (t *turn) search(ctx context.Context) {
 				w.Results = "The search was not run: too many searches at once."
 			default:
 				w.Results = t.runQueries(ctx, w.Queries)
+			}
+			if ctx.Err() == nil {
+				w.Status = conversations.Completed
 			}
 		})
 	}
@@ -109,8 +117,10 @@ func (t *turn) runQuery(ctx context.Context, query string) string {
 		results, err = t.o.Search.Search(ctx, query)
 		return err
 	})
-	if err != nil {
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		t.o.Log.LogAttrs(ctx, slog.LevelWarn, "responses: a web search failed", slog.String("response", t.response.ID), slog.Any("err", err))
+	}
+	if err != nil {
 		return "The search for \"" + query + "\" failed: no results are available.\n"
 	}
 	return websearch.Format(query, results)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/generation"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/schema"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -54,13 +56,7 @@ func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Reques
 	if t.point, err = s.o.Conversations.Continue(ctx, caller, req.PreviousResponseID, req.Conversation); err != nil {
 		return nil, err
 	}
-	if t.input, err = t.resolve(ctx, req.Input); err != nil {
-		return nil, err
-	}
-	if err := checkCalls(t.point.Entries, t.input); err != nil {
-		return nil, err
-	}
-	if err := t.readDocuments(ctx); err != nil {
+	if err := t.takeInput(ctx); err != nil {
 		return nil, err
 	}
 	if t.begins = t.point.Conversation == ""; t.begins {
@@ -70,26 +66,66 @@ func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Reques
 		ID: s.o.NewID("resp"), Conversation: t.point.Conversation, CreatedAt: s.o.Now().Unix(),
 		Status: InProgress, Echo: req.echo(t.store),
 	}
-	return t, model.CheckWindow(ctx, s.o.Backend, info, t.request())
+	if err := model.CheckWindow(ctx, s.o.Backend, info, t.request()); err != nil {
+		return nil, err
+	}
+	return t, t.checkSize()
+}
+
+// takeInput makes the turn's input of the request's.
+func (t *turn) takeInput(ctx context.Context) error {
+	items, err := t.resolve(ctx, t.req.Input)
+	if err != nil {
+		return err
+	}
+	if t.input, err = matchCalls(t.point.Entries, items); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(t.input, says) {
+		return fault.Invalidf("input", "input has nothing new that a model can read: images, reasoning and what the history has already are left out.")
+	}
+	return t.readDocuments(ctx)
+}
+
+// says reports whether a model can read an item of the input.
+func says(item conversations.Item) bool {
+	m, ok := item.(*conversations.Message)
+	return !ok || len(m.Content) > 0
+}
+
+// checkSize refuses a turn that could not be stored, before a model works on it.
+func (t *turn) checkSize() error {
+	if !t.store {
+		return nil
+	}
+	if err := conversations.CheckSize(t.input); err != nil {
+		return err
+	}
+	echo, err := jsonout.Marshal(t.response.Echo)
+	if err == nil && len(echo) > storage.MaxValue/2 {
+		err = &fault.Error{Kind: fault.TooLarge, Code: conversations.CodeTooLarge, Message: "The instructions, tools and format are too large to be stored."}
+	}
+	return err
 }
 
 // resolve gives the items of the input their IDs and replaces references by
-// what they refer to. A web search that the caller sends back is found by its
-// ID, since what was found is not part of what the caller has; one that is not
-// there is left out.
+// what they refer to; those to items that the history has already are left out.
+// A web search that the caller sends back is found by its ID, since what was
+// found is not part of what the caller has; one that is not there is left out.
 func (t *turn) resolve(ctx context.Context, input []conversations.Item) ([]conversations.Item, error) {
 	items := make([]conversations.Item, 0, len(input))
+	var known map[string]bool // the IDs of the history
 	for _, item := range input {
-		switch ref := item.(type) {
-		case conversations.Reference:
-			found, err := t.o.Conversations.Item(ctx, t.caller, ref.ID)
-			if err != nil {
-				return nil, err
+		_, search := item.(*conversations.WebSearch)
+		if _, ref := item.(conversations.Reference); ref || search {
+			if known == nil {
+				known = t.historyIDs()
 			}
-			item = found
-		case *conversations.WebSearch:
-			found, err := t.o.Conversations.Item(ctx, t.caller, ref.ID)
-			if fault.Is(err, fault.NotFound) {
+			if known[item.ItemID()] {
+				continue
+			}
+			found, err := t.o.Conversations.Item(ctx, t.caller, item.ItemID())
+			if search && fault.Is(err, fault.NotFound) {
 				continue
 			}
 			if err != nil {
@@ -100,6 +136,14 @@ func (t *turn) resolve(ctx context.Context, input []conversations.Item) ([]conve
 		items = append(items, conversations.WithID(item, t.o.NewID))
 	}
 	return items, nil
+}
+
+func (t *turn) historyIDs() map[string]bool {
+	known := make(map[string]bool, len(t.point.Entries))
+	for _, e := range t.point.Entries {
+		known[e.Item.ItemID()] = true
+	}
+	return known
 }
 
 // readDocuments reads the files of the input, which must all be there, and those
@@ -169,7 +213,6 @@ func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
 	err := t.generate(ctx)
 	t.usage = t.usage.Add(t.round)
 	if err != nil && t.emitter.sequence == 0 {
-		t.refuse(ctx, err)
 		yield(Event{}, err)
 		return
 	}
@@ -179,11 +222,13 @@ func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
 	t.end(ctx, err)
 }
 
-// generate runs the model, and the searches it asks for, until it has answered.
+// generate runs the model, and the searches it asks for, until it has answered
+// or the consumer has stopped.
 func (t *turn) generate(ctx context.Context) error {
 	req := t.request()
 	for round := 1; ; round++ {
-		if round > t.o.MaxSearchRounds {
+		last := round > t.o.MaxSearchRounds
+		if last {
 			req.Tools = withoutSearch(req.Tools)
 		}
 		finish, err := t.answer(ctx, req)
@@ -192,31 +237,43 @@ func (t *turn) generate(ctx context.Context) error {
 		}
 		t.usage, t.round = t.usage.Add(t.round), model.Usage{}
 		if finish == model.Length {
-			t.emitter.closeItem(conversations.Incomplete, conversations.FinalAnswer)
-			t.response.Incomplete = MaxOutputTokens
-			t.response.Status = Completed
+			t.complete(conversations.Incomplete, MaxOutputTokens)
 			return nil
 		}
 		if len(t.searches) == 0 {
-			t.emitter.closeItem(conversations.Completed, conversations.FinalAnswer)
-			t.response.Status = Completed
+			t.complete(conversations.Completed, "")
 			return nil
+		}
+		if last {
+			return fault.Upstreamf(errSearchesOn, "The model searched the web again and again and gave no answer.")
 		}
 		t.emitter.closeItem(conversations.Completed, conversations.Commentary)
 		t.search(ctx)
-		if err := ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil || t.emitter.stopped {
 			return err
 		}
 		if t.calls() {
-			t.response.Status = Completed
+			t.complete(conversations.Completed, "")
 			return nil
 		}
 		if req = t.next(); req == nil {
-			t.response.Incomplete = MaxOutputTokens
-			t.response.Status = Completed
+			t.complete(conversations.Completed, MaxOutputTokens)
 			return nil
 		}
 	}
+}
+
+// complete closes the item that is open, with a status, and completes the
+// response; incomplete is why it is cut short, if it is. Text is the answer
+// unless function calls wait for their outputs.
+func (t *turn) complete(last conversations.Status, incomplete string) {
+	phase := conversations.FinalAnswer
+	if t.calls() {
+		phase = conversations.Commentary
+	}
+	t.emitter.closeItem(last, phase)
+	t.response.Incomplete = incomplete
+	t.response.Status = Completed
 }
 
 // next is the request for another round, nil where the turn's allowance of
@@ -272,6 +329,9 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 				t.planning.arguments.WriteString(e.Arguments)
 				break
 			}
+			if t.emitter.call == nil {
+				return "", fault.Upstreamf(errBroken, "The model's answer broke off.")
+			}
 			t.emitter.argumentsDelta(e.Arguments)
 		case model.Usage:
 			t.round = e
@@ -286,31 +346,26 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 	return "", fault.Upstreamf(errBroken, "The model's answer broke off.")
 }
 
-// refuse charges what the model has reported for a request that it did not take
-// in the end.
-func (t *turn) refuse(ctx context.Context, err error) {
-	if t.usage == (model.Usage{}) {
-		return
-	}
-	if _, chargeErr := t.o.Accounts.Charge(context.WithoutCancel(ctx), t.caller, t.use(), nil); chargeErr != nil {
-		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: a refused request was not charged", slog.Any("err", errors.Join(chargeErr, err)))
-	}
-}
-
 // end stores the turn and emits its last events. A turn that ran to its end and
-// cannot be stored has failed.
+// cannot be stored has failed, and is charged all the same.
 func (t *turn) end(ctx context.Context, err error) {
 	if err != nil {
-		t.dies(err)
+		t.dies(ctx, err)
 	}
 	r := t.response
 	r.CompletedAt = t.o.Now().Unix()
 	r.Usage = &t.usage
-	if saveErr := t.save(context.WithoutCancel(ctx)); saveErr != nil {
+	ctx = context.WithoutCancel(ctx)
+	if saveErr := t.save(ctx); saveErr != nil {
+		if t.store {
+			t.store = false
+			r.Echo.Unstored = true
+			saveErr = errors.Join(saveErr, t.save(ctx))
+		}
 		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: a turn was not stored", slog.String("response", r.ID), slog.Any("err", saveErr))
 		if err == nil {
 			err = saveErr
-			t.dies(err)
+			t.dies(ctx, err)
 		}
 	}
 	if err != nil {
@@ -321,12 +376,14 @@ func (t *turn) end(ctx context.Context, err error) {
 }
 
 // dies makes the response that of a turn that failed or was cancelled.
-func (t *turn) dies(err error) {
+func (t *turn) dies(ctx context.Context, err error) {
 	t.emitter.seal(conversations.Incomplete, "")
 	e := fault.From(err)
 	t.response.Status = Failed
 	if e.Kind == fault.Canceled {
 		t.response.Status = Cancelled
+	} else {
+		t.o.Log.LogAttrs(ctx, slog.LevelWarn, "responses: a turn failed", slog.String("response", t.response.ID), slog.Any("err", err))
 	}
 	t.response.Incomplete = ""
 	t.response.Error = &Error{Code: e.Code, Message: e.Message, Cause: e}
@@ -345,10 +402,8 @@ func (t *turn) save(ctx context.Context) error {
 		return err
 	}
 	draft := &conversations.Draft{
-		Turn: conversations.Turn{
-			ID: r.ID, Conversation: r.Conversation, History: t.point.Lineage, Dead: r.Status != Completed, Body: body,
-		},
-		Input: t.input, Output: r.Output, CreatedAt: r.CreatedAt, Begins: t.begins,
+		ID: r.ID, Point: t.point, Begins: t.begins, Input: t.input, Output: r.Output,
+		Dead: r.Status != Completed, Body: body, CreatedAt: r.CreatedAt,
 	}
 	_, err = t.o.Accounts.Charge(ctx, t.caller, t.use(), func(tx storage.Tx) error {
 		return t.o.Conversations.Write(tx, draft)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -22,6 +23,7 @@ type config struct {
 	tlsCert     string
 	tlsKey      string
 	metricsAddr string
+	models      models
 }
 
 // inMemory is the value of -data that keeps everything in memory.
@@ -41,6 +43,11 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.tlsKey, "tls-key", "", "`file` with the certificate's key, PEM")
 	flags.StringVar(&c.metricsAddr, "metrics-addr", "", "an `address` that serves /metrics to everybody; without it, it takes the admin key")
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
+	var url, key, name, file string
+	flags.StringVar(&url, "upstream", "", "base `URL` of an OpenAI-compatible model server, such as http://127.0.0.1:11434/v1")
+	flags.StringVar(&key, "upstream-key", "", "bearer `key` sent to it")
+	flags.StringVar(&name, "upstream-model", "", "`name` of the model there; without it the model ID of the request")
+	flags.StringVar(&file, "config", "", "JSON `file` for several models and servers, and prices")
 	flags.DurationVar(&c.grace, "grace", 10*time.Second, "how long running requests may go on after SIGTERM")
 
 	if err := e.setFlags(flags); err != nil {
@@ -52,7 +59,18 @@ func (e environment) config() (config, error) {
 	if flags.NArg() > 0 {
 		return c, fmt.Errorf("a command comes before the flags: svcd %s", flags.Arg(0))
 	}
-	return c, nil
+	var err error
+	switch {
+	case url != "" && file != "":
+		return c, errors.New("-upstream and -config both say where the models run; give one of them")
+	case file != "":
+		c.models, err = readModels(file, e.getenv)
+	case url != "":
+		c.models, err = oneUpstream(url, key, name)
+	case key != "" || name != "":
+		err = errors.New("-upstream-key and -upstream-model need -upstream")
+	}
+	return c, err
 }
 
 // setFlags gives the flags the values that the environment has for them.
@@ -75,6 +93,8 @@ func variable(flag string) string {
 	switch flag {
 	case "search":
 		return "SVC_SEARCH_URL"
+	case "upstream":
+		return "SVC_UPSTREAM_URL"
 	}
 	return "SVC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

@@ -2,11 +2,13 @@
 //
 //	svcd                     serve http://127.0.0.1:8080 with data in ./svc-data
 //	svcd -help               list the flags
+//	svcd check-config FILE   say what is wrong with a configuration file
 //	svcd help                list the commands that administer a running server
 //
 // Every flag of the server has an environment variable; the flag wins. This
-// package is wiring: config.go reads the flags, serve.go puts the parts together
-// and runs them. The commands are in command.go, their server in client.go.
+// package is wiring: config.go reads the flags and models.go the configuration
+// file, serve.go puts the parts together and runs them. The commands are in
+// command.go, their server in client.go.
 package main
 
 import (
@@ -42,6 +44,9 @@ type environment struct {
 
 // run runs a command or serves until ctx ends.
 func (e environment) run(ctx context.Context) error {
+	if len(e.args) > 0 && e.args[0] == "check-config" {
+		return e.checkConfig(e.args[1:])
+	}
 	if len(e.args) > 0 && !strings.HasPrefix(e.args[0], "-") {
 		return e.command(ctx)
 	}
@@ -50,4 +55,17 @@ func (e environment) run(ctx context.Context) error {
 		return err
 	}
 	return e.serve(ctx, c)
+}
+
+// checkConfig reads a configuration file and does nothing with it.
+func (e environment) checkConfig(files []string) error {
+	if len(files) != 1 {
+		return errors.New("check-config needs the name of one file")
+	}
+	m, err := readModels(files[0], e.getenv)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stdout, "%s: %d models, no errors\n", files[0], len(m.options.Models))
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/httpapi"
+	"github.com/seed-506d8e5d/svc/model/openai"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/badgerstore"
@@ -48,8 +49,14 @@ func (e environment) serve(ctx context.Context, c config) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 
-	service, key, err := c.open(ctx, logger, observer)
+	backend, err := c.models.open(logger)
+	var service *svc.Service
+	var key string
 	if err == nil {
+		service, key, err = c.open(ctx, logger, backend, observer)
+	}
+	if err == nil {
+		defer probe(ctx, backend)()
 		gate.open(httpapi.New(service, httpapi.Options{Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, Metrics: observer.Metrics()}))
 		e.announce(c.url(listener.Addr()), key)
 		select {
@@ -71,12 +78,15 @@ func (e environment) serve(ctx context.Context, c config) error {
 
 // open opens the store and makes the service. The key is the one that the first
 // start creates, empty otherwise.
-func (c config) open(ctx context.Context, logger *slog.Logger, observer *observer) (service *svc.Service, key string, err error) {
+func (c config) open(ctx context.Context, logger *slog.Logger, backend *openai.Backend, observer *observer) (service *svc.Service, key string, err error) {
 	store, err := c.openStore(logger)
 	if err != nil {
 		return nil, "", err
 	}
-	options := svc.Options{Store: store, Logger: logger}
+	options := svc.Options{Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices}
+	if backend != nil {
+		options.Backend = backend
+	}
 	if c.search != "" {
 		options.Search = &websearch.SearXNG{URL: c.search}
 	}
@@ -88,6 +98,38 @@ func (c config) open(ctx context.Context, logger *slog.Logger, observer *observe
 		return nil, "", errors.Join(err, service.Close())
 	}
 	return service, key, nil
+}
+
+// open returns the backend of the models, nil for the built-in one.
+func (m models) open(logger *slog.Logger) (*openai.Backend, error) {
+	if m.options == nil {
+		return nil, nil
+	}
+	options := *m.options
+	options.Logger = logger
+	return openai.New(options)
+}
+
+// probeTime is how long model servers have to say what they are.
+const probeTime = 10 * time.Second
+
+// probe logs what the model servers are, in the background. The function that it
+// returns ends that and releases the backend.
+func probe(ctx context.Context, backend *openai.Backend) (stop func()) {
+	if backend == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		backend.Probe(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+		backend.Close()
+	}
 }
 
 func (c config) openStore(logger *slog.Logger) (storage.Store, error) {

@@ -23,7 +23,8 @@ const attempts = 2
 // format is a schema. Text in a free format passes through as it comes. A
 // structured answer is held back until it is whole and valid; one that is not
 // is asked for once more, with the reason, and then fails with an Upstream
-// error. An answer that was cut or that calls tools is not validated. Usage is
+// error. That the text has begun is an event all the same: [model.Started] comes
+// first. An answer that was cut or that calls tools is not validated. Usage is
 // that of all attempts together. The sequence keeps the contract of
 // [model.Backend].
 func Stream(ctx context.Context, b model.Backend, req *model.Request, s *schema.Schema) iter.Seq2[model.Event, error] {
@@ -37,7 +38,7 @@ func Stream(ctx context.Context, b model.Backend, req *model.Request, s *schema.
 			if again == nil {
 				return
 			}
-			if attempt == attempts {
+			if attempt == attempts || !again.affordable(req) {
 				yield(nil, fault.Upstreamf(again.reason, "The model's answer was not valid for the requested format."))
 				return
 			}
@@ -49,7 +50,14 @@ func Stream(ctx context.Context, b model.Backend, req *model.Request, s *schema.
 // invalid is an answer that has to be asked for again.
 type invalid struct {
 	text   string
+	tokens int // that it took
 	reason error
+}
+
+// affordable reports whether the allowance of tokens leaves room for another
+// answer.
+func (i *invalid) affordable(req *model.Request) bool {
+	return req.MaxTokens == 0 || req.MaxTokens > i.tokens
 }
 
 // structured is one structured answer in the making.
@@ -58,7 +66,7 @@ type structured struct {
 	schema  *schema.Schema
 	yield   func(model.Event, error) bool
 	spent   model.Usage // by earlier attempts
-	started bool        // an attempt has said so
+	started bool        // an event has been yielded
 }
 
 // attempt runs one generation. It returns nil when the answer has ended, in one
@@ -77,10 +85,12 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 			if g.started {
 				continue
 			}
-			g.started = true
 		case model.TextDelta:
 			text.WriteString(e.Text)
-			continue
+			if g.started {
+				continue
+			}
+			event = model.Started{}
 		case model.Usage:
 			usage = e
 			event = g.spent.Add(e)
@@ -93,13 +103,14 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 			if e.Reason == model.Stop && !called {
 				if reason := g.check(text.String()); reason != nil {
 					g.spent = g.spent.Add(usage)
-					return &invalid{text.String(), reason}
+					return &invalid{text.String(), usage.OutputTokens, reason}
 				}
 			}
 			if !g.flush(&text) {
 				return nil
 			}
 		}
+		g.started = true
 		if !g.yield(event, nil) {
 			return nil
 		}
@@ -129,6 +140,9 @@ func (g *structured) check(text string) error {
 // retry returns req with the invalid answer and the reason appended.
 func retry(req *model.Request, again *invalid) *model.Request {
 	next := *req
+	if next.MaxTokens > 0 {
+		next.MaxTokens -= again.tokens
+	}
 	next.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)],
 		model.TextMessage(model.Assistant, again.text),
 		model.TextMessage(model.User, fmt.Sprintf(

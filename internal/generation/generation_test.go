@@ -43,11 +43,12 @@ func play(t *testing.T, b model.Backend, format model.FormatType) (events []mode
 func text(s string) model.Event { return model.TextDelta{Text: s} }
 
 var (
-	stop   = model.Finish{Reason: model.Stop}
-	length = model.Finish{Reason: model.Length}
-	calls  = model.Finish{Reason: model.ToolCalls}
-	usage  = modeltest.DefaultUsage
-	twice  = usage.Add(usage)
+	started = model.Started{}
+	stop    = model.Finish{Reason: model.Stop}
+	length  = model.Finish{Reason: model.Length}
+	calls   = model.Finish{Reason: model.ToolCalls}
+	usage   = modeltest.DefaultUsage
+	twice   = usage.Add(usage)
 )
 
 func TestAnswers(t *testing.T) {
@@ -67,19 +68,19 @@ func TestAnswers(t *testing.T) {
 		{"an omitted format is free text", "",
 			[]modeltest.Answer{modeltest.Text(" a")}, []model.Event{text(" a"), usage, stop}, nil},
 		{"a structured answer is held back and trimmed", model.FormatSchema,
-			[]modeltest.Answer{modeltest.Text("\n{", `"n":1}`, "\n\n")}, []model.Event{usage, text(`{"n":1}`), stop}, nil},
+			[]modeltest.Answer{modeltest.Text("\n{", `"n":1}`, "\n\n")}, []model.Event{started, usage, text(`{"n":1}`), stop}, nil},
 		{"an object is all that json_object asks for", model.FormatObject,
-			[]modeltest.Answer{modeltest.Text(`{"any":1}`)}, []model.Event{usage, text(`{"any":1}`), stop}, nil},
+			[]modeltest.Answer{modeltest.Text(`{"any":1}`)}, []model.Event{started, usage, text(`{"any":1}`), stop}, nil},
 		{"an array is no object", model.FormatObject,
-			[]modeltest.Answer{modeltest.Text(`[]`), modeltest.Text(`{}`)}, []model.Event{usage, twice, text(`{}`), stop}, nil},
+			[]modeltest.Answer{modeltest.Text(`[]`), modeltest.Text(`{}`)}, []model.Event{started, usage, twice, text(`{}`), stop}, nil},
 		{"null is no object", model.FormatObject,
-			[]modeltest.Answer{modeltest.Text(`null`), modeltest.Text(`{}`)}, []model.Event{usage, twice, text(`{}`), stop}, nil},
+			[]modeltest.Answer{modeltest.Text(`null`), modeltest.Text(`{}`)}, []model.Event{started, usage, twice, text(`{}`), stop}, nil},
 		{"an invalid answer is asked for again and both are counted", model.FormatSchema,
 			[]modeltest.Answer{modeltest.Text(`{"n":"x"}`), modeltest.Text(`{"n":2}`)},
-			[]model.Event{usage, twice, text(`{"n":2}`), stop}, nil},
+			[]model.Event{started, usage, twice, text(`{"n":2}`), stop}, nil},
 		{"the second invalid answer fails", model.FormatSchema,
 			[]modeltest.Answer{modeltest.Text(`{"n":"x"}`), modeltest.Text(`{}`)},
-			[]model.Event{usage, twice}, upstream("at the top: missing property 'n'")},
+			[]model.Event{started, usage, twice}, upstream("at the top: missing property 'n'")},
 		{"the model starts once", model.FormatSchema,
 			[]modeltest.Answer{
 				modeltest.Events(model.Started{}, text("x"), usage, stop),
@@ -87,16 +88,16 @@ func TestAnswers(t *testing.T) {
 			},
 			[]model.Event{model.Started{}, usage, twice, text(`{"n":2}`), stop}, nil},
 		{"an answer that was cut is not validated", model.FormatSchema,
-			[]modeltest.Answer{modeltest.Text(`{"n":`).WithFinish(model.Length)}, []model.Event{usage, text(`{"n":`), length}, nil},
+			[]modeltest.Answer{modeltest.Text(`{"n":`).WithFinish(model.Length)}, []model.Event{started, usage, text(`{"n":`), length}, nil},
 		{"an empty answer that was cut has no text", model.FormatSchema,
 			[]modeltest.Answer{modeltest.Events(usage, length)}, []model.Event{usage, length}, nil},
 		{"tool calls are not validated and come after the text before them", model.FormatSchema,
 			[]modeltest.Answer{modeltest.Events(text("Let me see."), model.ToolCallStart{ID: "1", Name: "f"}, model.ToolCallDelta{Arguments: "{}"}, usage, calls)},
-			[]model.Event{text("Let me see."), model.ToolCallStart{ID: "1", Name: "f"}, model.ToolCallDelta{Arguments: "{}"}, usage, calls}, nil},
+			[]model.Event{started, text("Let me see."), model.ToolCallStart{ID: "1", Name: "f"}, model.ToolCallDelta{Arguments: "{}"}, usage, calls}, nil},
 		{"an error passes through and drops the text", model.FormatSchema,
-			[]modeltest.Answer{modeltest.Fail(failed, text("{"), usage)}, []model.Event{usage}, failed},
+			[]modeltest.Answer{modeltest.Fail(failed, text("{"), usage)}, []model.Event{started, usage}, failed},
 		{"an error of the second attempt passes through", model.FormatSchema,
-			[]modeltest.Answer{modeltest.Text("x"), modeltest.Fail(failed)}, []model.Event{usage}, failed},
+			[]modeltest.Answer{modeltest.Text("x"), modeltest.Fail(failed)}, []model.Event{started, usage}, failed},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			got, err := play(t, modeltest.New(c.answers...), c.format)
@@ -122,6 +123,25 @@ func TestTheRetryShowsTheModelWhatWasWrong(t *testing.T) {
 		model.TextMessage(model.User, "That answer cannot be used: at /n: got string, want integer. "+
 			"Answer again with nothing but JSON in the requested format."))
 	is.Equal(script.Requests(), []*model.Request{request(model.FormatSchema), second})
+}
+
+func TestTheRetryHasWhatIsLeftOfTheAllowance(t *testing.T) {
+	is := is.New(t)
+	ask := func(allowance int) (script *modeltest.Script, err error) {
+		script = modeltest.New(modeltest.Text("x"), modeltest.Text("{}"))
+		req := request(model.FormatObject)
+		req.MaxTokens = allowance
+		for _, err = range Stream(t.Context(), script, req, nil) {
+		}
+		return script, err
+	}
+	script, err := ask(usage.OutputTokens + 3)
+	is.NoErr(err)
+	is.Equal(script.Requests()[1].MaxTokens, 3)
+
+	script, err = ask(usage.OutputTokens)
+	is.True(fault.Is(err, fault.Upstream))
+	is.Equal(len(script.Requests()), 1)
 }
 
 func TestTheConsumerMayStopAnywhere(t *testing.T) {

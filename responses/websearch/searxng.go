@@ -3,6 +3,7 @@ package websearch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,7 +35,7 @@ func (s *SearXNG) Search(ctx context.Context, query string) ([]Result, error) {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, withoutURL(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -55,4 +56,13 @@ func (s *SearXNG) Search(ctx context.Context, query string) ([]Result, error) {
 		results = append(results, Result{r.Title, r.URL, r.Content})
 	}
 	return results, nil
+}
+
+// withoutURL returns the cause of an error of an HTTP client, which also names
+// the URL: that has the query in it, which does not belong in logs.
+func withoutURL(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("websearch: asking the search service: %w", e.Err)
+	}
+	return err
 }

@@ -29,7 +29,9 @@ const MaxResults = 8
 // maxField is how many bytes of each field of a result a model is shown.
 const maxField = 1000
 
-// Format writes what was found for a query as a model reads it.
+// Format writes what was found for a query as a model reads it. Markup that a
+// search service leaves in its snippets stays: a model reads it, and what looks
+// like markup may be what the page is about.
 func Format(query string, results []Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Results for %q:\n", query)
@@ -44,7 +46,7 @@ func Format(query string, results []Result) string {
 
 // line puts a text in one line of bounded length.
 func line(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
 	if len(s) > maxField {
 		s = strings.ToValidUTF8(s[:maxField], "") + "…"
 	}

@@ -1,0 +1,80 @@
+package conversations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// view and update run a transaction in the caller's namespace.
+func (s *Service) view(ctx context.Context, caller accounts.Caller, fn func(storage.Tx) error) error {
+	return storeError(s.store.View(ctx, caller.Namespace(), fn))
+}
+
+func (s *Service) update(ctx context.Context, caller accounts.Caller, fn func(storage.Tx) error) error {
+	return storeError(s.store.Update(ctx, caller.Namespace(), fn))
+}
+
+// storeError classifies an error of the store or of a function that ran in one
+// of its transactions.
+func storeError(err error) error {
+	switch {
+	case errors.Is(err, storage.ErrTooLarge):
+		return tooLarge(err)
+	case errors.Is(err, storage.ErrConflict), errors.Is(err, storage.ErrClosed):
+		return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The service is busy. Try again.", Err: err}
+	}
+	return err
+}
+
+func tooLarge(cause error) error {
+	return &fault.Error{Kind: fault.TooLarge, Code: CodeTooLarge, Message: "The items are too large to be stored.", Err: cause}
+}
+
+// maxInput is how many bytes the items that a caller sends may take in the
+// store: half of a transaction, so that the answer has as much.
+const maxInput = storage.MaxTxBytes / 2
+
+// CheckSize returns a TooLarge error for items that are too large to be stored,
+// one of them or all together. It is for refusing a turn before a model runs.
+func CheckSize(items []Item) error {
+	sum := 0
+	for _, item := range items {
+		data, err := encodeEntry(Entry{Item: item})
+		if err != nil {
+			return err
+		}
+		// The rest of an entry is IDs.
+		const ids = 1 << 10
+		if sum += len(data) + ids; len(data)+ids > storage.MaxValue || sum > maxInput {
+			return tooLarge(nil)
+		}
+	}
+	return nil
+}
+
+// getJSON reads the value of an ID's key. An ID that is longer than any of ours
+// is not found.
+func getJSON(tx storage.Tx, id string, key func(string) []byte, v any) error {
+	if id == "" || len(id) > maxID {
+		return storage.ErrNotFound
+	}
+	data, err := tx.Get(key(id))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+func setJSON(tx storage.Tx, key []byte, v any) error {
+	data, err := jsonout.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return tx.Set(key, data)
+}

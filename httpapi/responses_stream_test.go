@@ -1,0 +1,284 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
+)
+
+var stop = model.Finish{Reason: model.Stop}
+
+// streamed are turns whose whole transcripts are in testdata.
+var streamed = []struct {
+	name    string
+	body    string // without the opening brace, model and stream
+	answers []modeltest.Answer
+}{
+	{"text", `"input":"Hi","metadata":{"a":"1 < 2"}}`, []modeltest.Answer{modeltest.Text("Hel", "lo <b>", "\n\"you\"")}},
+	{"started", `"input":"Hi"}`, []modeltest.Answer{modeltest.Events(model.Started{}, model.TextDelta{Text: "Yes"}, modeltest.DefaultUsage, stop)}},
+	{"empty", `"input":"Hi"}`, []modeltest.Answer{modeltest.Events(modeltest.DefaultUsage, stop)}},
+	{"preamble", `"input":"Hi","tools":[` + weatherTool + `]}`, []modeltest.Answer{modeltest.Events(
+		model.TextDelta{Text: "Let me "}, model.TextDelta{Text: "see."},
+		model.ToolCallStart{ID: "x", Name: "weather"}, model.ToolCallDelta{Arguments: `{"city":`}, model.ToolCallDelta{Arguments: `"Bonn"}`},
+		modeltest.DefaultUsage, model.Finish{Reason: model.ToolCalls})}},
+	{"parallel", `"input":"Hi","tools":[` + weatherTool + `]}`, []modeltest.Answer{modeltest.Calls(
+		model.ToolCall{ID: "x", Name: "weather", Arguments: `{"city":"Bonn"}`},
+		model.ToolCall{ID: "x", Name: "weather", Arguments: ``},
+		model.ToolCall{ID: "y", Name: "weather", Arguments: `{}`})}},
+	{"search", `"input":"Hi","tools":[` + searchTool + `]}`, []modeltest.Answer{
+		modeltest.Events(model.TextDelta{Text: "I will look."},
+			model.ToolCallStart{ID: "a", Name: "web_search"}, model.ToolCallDelta{Arguments: `{"queries":["one","two"]}`},
+			model.ToolCallStart{ID: "b", Name: "web_search"}, model.ToolCallDelta{Arguments: `{"queries":["broken"]}`},
+			modeltest.DefaultUsage, model.Finish{Reason: model.ToolCalls}),
+		search(`["three"]`), modeltest.Text("Found."),
+	}},
+	{"structured", `"input":"Hi","text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object","required":["n"]}}}}`,
+		[]modeltest.Answer{modeltest.Text(`{"n":`, `1}`, "\n")}},
+	{"structured-again", `"input":"Hi","text":{"format":{"type":"json_object"}}}`,
+		[]modeltest.Answer{modeltest.Text(`no`), modeltest.Text(`{}`)}},
+	{"structured-invalid", `"input":"Hi","text":{"format":{"type":"json_object"}}}`,
+		[]modeltest.Answer{modeltest.Text(`no`), modeltest.Text(`never`)}},
+	{"failed", `"input":"Hi"}`, []modeltest.Answer{modeltest.Fail(
+		fault.Upstreamf(errors.New("secret"), "The model server failed."),
+		model.TextDelta{Text: "Half"}, modeltest.DefaultUsage)}},
+	{"failed-internal", `"input":"Hi","tools":[` + weatherTool + `]}`, []modeltest.Answer{modeltest.Fail(
+		errors.New("secret"), model.TextDelta{Text: "Half"}, model.ToolCallStart{ID: "x", Name: "weather"}, model.ToolCallDelta{Arguments: `{"c`})}},
+	{"cut", `"input":"Hi","max_output_tokens":7}`, []modeltest.Answer{modeltest.Text("Half a sen").WithFinish(model.Length)}},
+	{"cut-call", `"input":"Hi","max_output_tokens":7,"tools":[` + weatherTool + `]}`,
+		[]modeltest.Answer{call("weather", `{"city`).WithFinish(model.Length)}},
+	{"unstored", `"input":"Hi","store":false}`, []modeltest.Answer{modeltest.Text("Bye")}},
+}
+
+func TestStreams(t *testing.T) {
+	for _, s := range streamed {
+		t.Run(s.name, func(t *testing.T) {
+			a := newTurns(t, s.answers...)
+			got := a.do("POST", "/v1/responses", `{"model":"svc-preview","stream":true,`+s.body)
+			if got.status != 200 || got.aborted || got.header.Get("Content-Type") != "text/event-stream" {
+				t.Fatalf("got %+v", got)
+			}
+			golden(t, "responses/"+s.name+".txt", got.body)
+			checkTranscript(t, got.body)
+		})
+	}
+}
+
+// event is what the rules below read of an event.
+type event struct {
+	name        string
+	Type        string
+	Sequence    int    `json:"sequence_number"`
+	OutputIndex *int   `json:"output_index"`
+	ItemID      string `json:"item_id"`
+	Item        *struct{ ID, Type, Status string }
+	Delta       string
+	Response    json.RawMessage
+}
+
+func parse(t testing.TB, transcript string) (events []event) {
+	t.Helper()
+	for block := range strings.SplitSeq(strings.TrimSuffix(transcript, "\n\n"), "\n\n") {
+		name, data, ok := strings.Cut(strings.TrimPrefix(block, "event: "), "\ndata: ")
+		if !ok {
+			t.Fatalf("not an event: %q", block)
+		}
+		e := event{name: name}
+		decode(t, data, &e)
+		events = append(events, e)
+	}
+	return events
+}
+
+// checkTranscript holds a stream to the rules of the spec's section Events, and
+// returns its last response.
+func checkTranscript(t testing.TB, transcript string) json.RawMessage {
+	t.Helper()
+	events := parse(t, transcript)
+	var ids []string // of items, by output index
+	for i, e := range events {
+		if e.Sequence != i {
+			t.Errorf("event %d has the sequence number %d", i, e.Sequence)
+		}
+		if e.name != e.Type {
+			t.Errorf("event %q has the type %q", e.name, e.Type)
+		}
+		if e.Type == "response.output_item.added" {
+			if *e.OutputIndex != len(ids) {
+				t.Errorf("event %d adds the item %d after %d", i, *e.OutputIndex, len(ids))
+			}
+			ids = append(ids, e.Item.ID)
+		}
+		if e.OutputIndex == nil {
+			continue
+		}
+		if e.ItemID == "" {
+			e.ItemID = e.Item.ID
+		}
+		if e.ItemID != ids[*e.OutputIndex] {
+			t.Errorf("event %d is about %s, which is not at %d in %v", i, e.ItemID, *e.OutputIndex, ids)
+		}
+	}
+	last := events[len(events)-1]
+	var r response
+	decode(t, string(last.Response), &r)
+	want := "response.failed"
+	if r.Status == "completed" {
+		want = "response.completed"
+	}
+	if last.Type != want {
+		t.Errorf("the last event is %s, the status %s", last.Type, r.Status)
+	}
+	got := []string(nil)
+	for _, item := range r.Output {
+		got = append(got, item.ID)
+	}
+	if !reflect.DeepEqual(got, ids) {
+		t.Errorf("the items streamed are %v, those of the response %v", ids, got)
+	}
+	return last.Response
+}
+
+// TestOneResponseEverywhere compares the streamed response with the blocking
+// one, the stored one and the items of the conversation.
+func TestOneResponseEverywhere(t *testing.T) {
+	for _, s := range streamed {
+		t.Run(s.name, func(t *testing.T) {
+			a, b := newTurns(t, s.answers...), newTurns(t, s.answers...)
+			final := string(checkTranscript(t, a.post(`{"model":"svc-preview","stream":true,`+s.body)))
+			blocking := b.post(`{"model":"svc-preview",` + s.body)
+			if final != blocking {
+				t.Errorf("streamed\n%s\nblocking\n%s", final, blocking)
+			}
+			var r response
+			decode(t, final, &r)
+			if !r.Store {
+				a.want(404, "GET", "/v1/responses/"+r.ID, "")
+				a.want(404, "GET", "/v1/conversations/"+r.Conversation.ID, "")
+				return
+			}
+			if stored := a.want(200, "GET", "/v1/responses/"+r.ID, ""); stored != final {
+				t.Errorf("streamed\n%s\nstored\n%s", final, stored)
+			}
+			replayed := string(checkTranscript(t, a.want(200, "GET", "/v1/responses/"+r.ID+"?stream=true", "")))
+			if replayed != final {
+				t.Errorf("streamed\n%s\nreplayed\n%s", final, replayed)
+			}
+			checkItems(t, a, final)
+		})
+	}
+}
+
+// checkItems compares the output of a response with the items of its
+// conversation, whose first turn it is.
+func checkItems(t *testing.T, a *turns, body string) {
+	t.Helper()
+	var r struct {
+		Status       string
+		Conversation struct{ ID string }
+		Output       []json.RawMessage
+	}
+	decode(t, body, &r)
+	var list struct{ Data []json.RawMessage }
+	decode(t, a.want(200, "GET", "/v1/conversations/"+r.Conversation.ID+"/items?order=asc&limit=100", ""), &list)
+	if r.Status != "completed" {
+		if len(list.Data) != 0 {
+			t.Errorf("a failed turn shows the items %s", list.Data)
+		}
+		return
+	}
+	if got := list.Data[1:]; fmt.Sprintf("%s", got) != fmt.Sprintf("%s", r.Output) {
+		t.Errorf("output\n%s\nitems\n%s", r.Output, got)
+	}
+}
+
+// randomAnswers returns the answers of one turn: some rounds of searches, and
+// then an answer.
+func randomAnswers(r *rand.Rand) (answers []modeltest.Answer) {
+	for range r.IntN(3) {
+		answers = append(answers, randomAnswer(r, "web_search"))
+	}
+	last := randomAnswer(r, "weather")
+	switch r.IntN(6) {
+	case 0:
+		last = last.WithFinish(model.Length)
+	case 1:
+		last.Err = fault.Upstreamf(nil, "The model server failed.")
+		last.Events = last.Events[:1+r.IntN(len(last.Events)-1)]
+	}
+	return append(answers, last)
+}
+
+// randomAnswer returns texts and calls of a tool in any order, at least one
+// call if it is a search.
+func randomAnswer(r *rand.Rand, tool string) modeltest.Answer {
+	var events []model.Event
+	if r.IntN(2) == 0 {
+		events = append(events, model.Started{})
+	}
+	call := func() {
+		events = append(events, model.ToolCallStart{ID: "same", Name: tool})
+		for _, piece := range []string{`{"queries":`, `["a"`, `,"b"]}`}[:1+r.IntN(3)] {
+			events = append(events, model.ToolCallDelta{Arguments: piece})
+		}
+	}
+	called := tool == "web_search"
+	if called {
+		call()
+	}
+	for range r.IntN(5) {
+		if r.IntN(2) == 0 {
+			call()
+			called = true
+			continue
+		}
+		for range 1 + r.IntN(3) {
+			events = append(events, model.TextDelta{Text: string(rune('a' + r.IntN(26)))})
+		}
+	}
+	reason := model.Stop
+	if called {
+		reason = model.ToolCalls
+	}
+	usage := model.Usage{InputTokens: r.IntN(50), OutputTokens: r.IntN(50)}
+	return modeltest.Events(append(events, usage, model.Finish{Reason: reason})...)
+}
+
+func TestStreamedAndBlockingTurnsAreTheSame(t *testing.T) {
+	body := `"input":"Hi","tools":[` + searchTool + `,` + weatherTool + `]}`
+	for seed := range uint64(300) {
+		answers := randomAnswers(rand.New(rand.NewPCG(seed, 1)))
+		a, b := newTurns(t, answers...), newTurns(t, answers...)
+		streamed := a.do("POST", "/v1/responses", `{"model":"svc-preview","stream":true,`+body)
+		blocking := b.do("POST", "/v1/responses", `{"model":"svc-preview",`+body)
+		if blocking.status != 200 {
+			if streamed.status != blocking.status || streamed.body != blocking.body {
+				t.Fatalf("seed %d: streamed\n%+v\nblocking\n%+v", seed, streamed, blocking)
+			}
+			continue
+		}
+		final := string(checkTranscript(t, streamed.body))
+		if final != blocking.body {
+			t.Fatalf("seed %d: streamed\n%s\nblocking\n%s", seed, final, blocking.body)
+		}
+	}
+}
+
+func TestStreamsThatAreRefusedAreAnswers(t *testing.T) {
+	a := newTurns(t, modeltest.Fail(&fault.Error{Kind: fault.RateLimited, Code: "rate_limit_exceeded", Message: "Slow down.", RetryAfter: 2e9}))
+	got := a.do("POST", "/v1/responses", `{"model":"svc-preview","stream":true,"input":"Hi"}`)
+	is := is.New(t)
+	is.Equal(got.status, 429)
+	is.Equal(got.header.Get("Content-Type"), "application/json")
+	is.Equal(got.header.Get("Retry-After"), "2")
+	is.Equal(got.body, `{"error":{"message":"Slow down.","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`)
+}

@@ -1,0 +1,94 @@
+package openai
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// chunk is one event of a stream. Its strings may share the memory of the event.
+type chunk struct {
+	text      string
+	reasoning string
+	calls     gjson.Result // the delta's tool_calls
+	finish    string
+	usage     model.Usage
+	counted   bool         // the chunk has a usage
+	err       gjson.Result // the server's report of a failure
+}
+
+// parseChunk reads one event of a stream, or a whole answer of a server that did
+// not stream. It reports whether data is a JSON object.
+func parseChunk(data []byte) (c chunk, ok bool) {
+	if !gjson.ValidBytes(data) {
+		return c, false
+	}
+	root := gjson.ParseBytes(data)
+	if !root.IsObject() {
+		return c, false
+	}
+	root.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "choices":
+			value.ForEach(func(_, choice gjson.Result) bool {
+				c.readChoice(choice)
+				return false // only one was asked for
+			})
+		case "usage":
+			c.readUsage(value)
+		case "error":
+			if value.Type != gjson.Null {
+				c.err = value
+			}
+		}
+		return true
+	})
+	return c, true
+}
+
+func (c *chunk) readChoice(choice gjson.Result) {
+	choice.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "delta", "message":
+			c.readDelta(value)
+		case "finish_reason":
+			c.finish = value.Str
+		}
+		return true
+	})
+}
+
+func (c *chunk) readDelta(delta gjson.Result) {
+	delta.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "content":
+			c.text = value.Str
+		case "reasoning", "reasoning_content":
+			c.reasoning = value.Str
+		case "tool_calls":
+			c.calls = value
+		}
+		return true
+	})
+}
+
+func (c *chunk) readUsage(usage gjson.Result) {
+	if !usage.IsObject() {
+		return
+	}
+	c.counted = true
+	c.usage = parseUsage(usage)
+}
+
+// parseUsage reads a usage object, without the contradictions that servers may
+// put in one. Counts that are missing are 0.
+func parseUsage(usage gjson.Result) model.Usage {
+	count := func(path string) int {
+		const most = 1 << 40 // more than any server can mean
+		return int(min(max(usage.Get(path).Float(), 0), most))
+	}
+	u := model.Usage{InputTokens: count("prompt_tokens"), OutputTokens: count("completion_tokens")}
+	u.CachedTokens = min(count("prompt_tokens_details.cached_tokens"), u.InputTokens)
+	u.ReasoningTokens = min(count("completion_tokens_details.reasoning_tokens"), u.OutputTokens)
+	return u
+}

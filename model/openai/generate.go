@@ -1,0 +1,347 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+const (
+	// maxAnswer bounds the text, reasoning and arguments of one answer, in bytes.
+	maxAnswer = 64 << 20
+
+	// usageWait is how long the usage may come after the end of an answer.
+	usageWait = 5 * time.Second
+)
+
+var (
+	errUsed     = errors.New("openai: the sequence was ranged over before")
+	errNoEnd    = errors.New("openai: the stream ended without a finish reason")
+	errNotJSON  = errors.New("openai: the stream is not JSON")
+	errTooMuch  = errors.New("openai: the answer is too long")
+	errReported = errors.New("openai: the server reports an error")
+)
+
+// Generate implements [model.Backend].
+func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Event, error] {
+	var used atomic.Bool
+	return func(yield func(model.Event, error) bool) {
+		if used.Swap(true) {
+			yield(nil, errUsed)
+			return
+		}
+		a := &answer{backend: b, ctx: ctx, req: req, yield: yield}
+		err := ctx.Err()
+		if err == nil {
+			err = a.run()
+		}
+		if a.stopped || a.begun && !yield(a.spent, nil) {
+			return
+		}
+		if ended := ctx.Err(); ended != nil {
+			err = ended
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		yield(model.Finish{Reason: a.reason}, nil)
+	}
+}
+
+// run makes the events of an answer but the last two.
+func (a *answer) run() error {
+	if a.served = a.backend.find(a.req.Model); a.served == nil {
+		return notFound(a.req.Model, nil)
+	}
+	if err := a.backend.check(a.ctx, a.served, a.req); err != nil {
+		return err
+	}
+	mode := a.req.ToolChoice.Mode
+	a.forced = len(a.req.Tools) > 0 && (mode == model.ToolRequired || mode == model.ToolNamed)
+	if err := a.served.do(a.ctx, a.attempt); err != nil {
+		return err
+	}
+	if a.forced && a.calls.sent == 0 && a.reason != model.Length && !a.stopped {
+		return a.force()
+	}
+	a.flush()
+	return nil
+}
+
+// check refuses a request that servers would take and answer wrongly.
+func (b *Backend) check(ctx context.Context, m *served, req *model.Request) error {
+	for i := range req.Messages {
+		if !m.Vision && slices.ContainsFunc(req.Messages[i].Parts, isImage) {
+			return errNoVision()
+		}
+	}
+	info := m.info()
+	info.ID = req.Model
+	return model.CheckWindow(ctx, b, info, req)
+}
+
+func errNoVision() error { return rejected("The model does not read images.", nil) }
+
+func notFound(id string, cause error) error {
+	e := fault.Missing(model.CodeNotFound, "generation model", id)
+	e.Param, e.Err = "model", cause
+	return e
+}
+
+// answer is one answer in the making.
+type answer struct {
+	backend *Backend
+	served  *served
+	ctx     context.Context // of the caller
+	req     *model.Request
+	forced  bool // the answer has to call a tool
+
+	yield   func(model.Event, error) bool
+	stopped bool // the consumer wants no more
+	begun   bool // the model has begun to answer: it cannot be asked again
+
+	think   thinkFilter
+	json    jsonEnd
+	calls   toolCalls
+	held    strings.Builder // text that may not be shown yet, or not at all
+	size    int             // bytes of everything generated
+	pieces  int             // events with something generated
+	reason  model.FinishReason
+	spent   model.Usage // by answers that have ended
+	usage   model.Usage // of this answer, as the server counted
+	counted bool        // it did
+}
+
+// emit passes an event on, unless the consumer has stopped or gone.
+func (a *answer) emit(e model.Event) {
+	if !a.stopped && a.ctx.Err() == nil && !a.yield(e, nil) {
+		a.stopped = true
+	}
+}
+
+// attempt asks a target. When the model has begun to answer it is not asked
+// again: failures are final.
+func (a *answer) attempt(ctx context.Context, t *target) error {
+	x, err := a.open(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer x.close()
+	a.usage, a.counted = model.Usage{}, false
+	a.calls = toolCalls{single: a.req.SingleToolCall}
+	if a.req.ToolChoice.Mode != model.ToolNone {
+		a.calls.tools = a.req.Tools
+	}
+	if a.req.ToolChoice.Mode == model.ToolNamed {
+		a.calls.only = a.req.ToolChoice.Name
+	}
+	err = a.read(x)
+	if a.begun {
+		a.spend()
+	}
+	if f, ok := errors.AsType[*failure](err); ok && a.begun {
+		f.passing = false
+	}
+	return err
+}
+
+// open sends the request. A server that refuses a reasoning effort, which is not
+// known to be one that it takes, is asked again without it. Only "none" has to
+// be kept: without it the model may reason.
+func (a *answer) open(ctx context.Context, t *target) (*exchange, error) {
+	w := newRequest(a.served, t, a.req)
+	x, err := t.chat(ctx, w)
+	f, ok := errors.AsType[*failure](err)
+	switch {
+	case ok && f.status == http.StatusNotFound && a.served == a.backend.others:
+		return nil, notFound(a.req.Model, err)
+	case ok && f.status == http.StatusBadRequest && w.ReasoningEffort != "" && a.req.ReasoningEffort != "none" &&
+		a.served.Info.ReasoningEfforts == nil:
+		w.ReasoningEffort = ""
+		return t.chat(ctx, w)
+	}
+	return x, err
+}
+
+// chat sends a request for a chat completion.
+func (t *target) chat(ctx context.Context, w *wireRequest) (*exchange, error) {
+	body, err := encode(w)
+	if err != nil {
+		return nil, err
+	}
+	return t.post(ctx, "/chat/completions", body)
+}
+
+// read turns the answer of a server into events.
+func (a *answer) read(x *exchange) error {
+	if !x.streams() {
+		data, err := x.read()
+		if err != nil {
+			return err
+		}
+		if err := a.event(x, data, ""); err != nil {
+			return err
+		}
+		return a.end(x, errNoEnd)
+	}
+	events := newEventReader(x.resp.Body)
+	for !a.stopped && a.ctx.Err() == nil {
+		data, named, err := events.next()
+		if err == nil && string(data) == "[DONE]" {
+			if a.reason == "" && a.begun {
+				a.reason = model.Stop
+			}
+			err = io.EOF
+		}
+		if err != nil {
+			return a.end(x, err)
+		}
+		if err := a.event(x, data, named); err != nil {
+			return err
+		}
+		if a.reason == "" && a.json.over() {
+			a.reason = model.Stop
+			return a.end(x, io.EOF)
+		}
+	}
+	return a.ctx.Err()
+}
+
+// event reads one event of a stream.
+func (a *answer) event(x *exchange, data []byte, named string) error {
+	c, ok := parseChunk(data)
+	if !ok {
+		return x.nonsense(errNotJSON)
+	}
+	if c.err.Exists() || named == "error" {
+		return x.reported(c.err, data)
+	}
+	if c.counted {
+		a.usage, a.counted = c.usage, true
+	}
+	wait := x.server.BetweenTokens
+	if c.finish != "" {
+		a.reason = finishReason(c.finish)
+	}
+	if a.reason != "" {
+		wait = usageWait
+	}
+	x.wait(wait)
+	if c.text != "" || c.reasoning != "" || c.calls.Exists() {
+		a.pieces++
+	}
+	if !a.begun && (a.pieces > 0 || c.finish != "") {
+		a.begun = true
+		a.emit(model.Started{})
+	}
+	a.size += len(c.text) + len(c.reasoning) + len(c.calls.Raw)
+	if a.size > maxAnswer {
+		return x.nonsense(errTooMuch)
+	}
+	if c.text != "" {
+		a.text(a.think.add(c.text))
+	}
+	return a.toolCalls(x, c.calls)
+}
+
+func finishReason(reason string) model.FinishReason {
+	switch reason {
+	case "length":
+		return model.Length
+	case "tool_calls", "function_call":
+		return model.ToolCalls
+	}
+	return model.Stop
+}
+
+// text passes text on. It is held back where the answer has to call a tool,
+// until it does, and behind a call, until that is complete.
+func (a *answer) text(text string) {
+	switch {
+	case text == "":
+	case a.forced && a.calls.sent == 0 || len(a.calls.calls) > 0:
+		a.held.WriteString(text)
+	default:
+		if a.req.Format.Type == model.FormatObject || a.req.Format.Type == model.FormatSchema {
+			a.json.add(text)
+		}
+		a.emit(model.TextDelta{Text: text})
+	}
+}
+
+// flush passes on what was held back.
+func (a *answer) flush() {
+	text := a.held.String()
+	a.held.Reset()
+	if strings.TrimSpace(text) != "" {
+		a.emit(model.TextDelta{Text: text})
+	}
+}
+
+func (a *answer) toolCalls(x *exchange, deltas gjson.Result) error {
+	if !deltas.Exists() {
+		return nil
+	}
+	if err := a.calls.add(deltas, a.emitCall); err != nil {
+		return x.nonsense(err)
+	}
+	return nil
+}
+
+// emitCall passes an event of a call on, behind the text that came before.
+func (a *answer) emitCall(e model.Event) {
+	if _, starts := e.(model.ToolCallStart); starts && a.calls.sent == 1 {
+		a.flush()
+	}
+	a.emit(e)
+}
+
+// end ends an answer whose stream ended with err. Once there is a finish reason
+// nothing is missing but the usage.
+func (a *answer) end(x *exchange, err error) error {
+	if ended := a.ctx.Err(); ended != nil {
+		return ended
+	}
+	if a.reason == "" {
+		if err == io.EOF || errors.Is(err, errNoEnd) || errors.Is(err, errTooLong) {
+			return x.unended(err)
+		}
+		return x.broken(err)
+	}
+	a.text(a.think.end())
+	if err := a.calls.end(a.reason == model.Length, a.emitCall); err != nil {
+		return x.nonsense(err)
+	}
+	if a.reason != model.Length {
+		a.reason = model.Stop
+		if a.calls.sent > 0 {
+			a.reason = model.ToolCalls
+		}
+	}
+	return nil
+}
+
+// spend adds up what the answer has cost, by an estimate where the server does
+// not tell.
+func (a *answer) spend() {
+	if !a.counted {
+		const tokenBytes = 4 // about as many, and no event has less than one
+		a.usage = model.Usage{InputTokens: a.backend.estimate(a.req), OutputTokens: max(a.pieces, a.size/tokenBytes)}
+		if a.req.MaxTokens > 0 {
+			a.usage.OutputTokens = min(a.usage.OutputTokens, a.req.MaxTokens)
+		}
+	}
+	a.spent = a.spent.Add(a.usage)
+}

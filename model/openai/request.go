@@ -1,0 +1,219 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// wireRequest is the body of a request for a chat completion.
+type wireRequest struct {
+	Model               string         `json:"model"`
+	Messages            []wireMessage  `json:"messages"`
+	Tools               []wireTool     `json:"tools,omitempty"`
+	ToolChoice          any            `json:"tool_choice,omitempty"`
+	ParallelToolCalls   *bool          `json:"parallel_tool_calls,omitempty"`
+	ResponseFormat      *wireFormat    `json:"response_format,omitempty"`
+	MaxTokens           int            `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int            `json:"max_completion_tokens,omitempty"`
+	Temperature         *float64       `json:"temperature,omitempty"`
+	TopP                *float64       `json:"top_p,omitempty"`
+	Stop                []string       `json:"stop,omitempty"`
+	ReasoningEffort     string         `json:"reasoning_effort,omitempty"`
+	Stream              bool           `json:"stream,omitempty"`
+	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
+	Logprobs            bool           `json:"logprobs,omitempty"`
+	TopLogprobs         int            `json:"top_logprobs,omitempty"`
+
+	// Not of the protocol, and sent only where a target is set up for them.
+	ChatTemplateKwargs  map[string]bool `json:"chat_template_kwargs,omitempty"`
+	ContinueFinal       *bool           `json:"continue_final_message,omitempty"`
+	AddGenerationPrompt *bool           `json:"add_generation_prompt,omitempty"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type wireMessage struct {
+	Role       model.Role     `json:"role"`
+	Content    any            `json:"content"` // a string, or a []wirePart where there are images
+	ToolCalls  []wireToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string         `json:"tool_call_id,omitempty"`
+}
+
+type wirePart struct {
+	Type     string    `json:"type"`
+	Text     string    `json:"text,omitempty"`
+	ImageURL *imageURL `json:"image_url,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+type wireToolCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function wireFunction `json:"function"`
+}
+
+type wireFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type wireTool struct {
+	Type     string   `json:"type"`
+	Function wireSpec `json:"function"`
+}
+
+type wireSpec struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict,omitempty"`
+}
+
+type wireFormat struct {
+	Type       model.FormatType `json:"type"`
+	JSONSchema *wireSchema      `json:"json_schema,omitempty"`
+}
+
+type wireSchema struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Strict      bool            `json:"strict,omitempty"`
+	Schema      json.RawMessage `json:"schema"`
+}
+
+// encode returns the JSON of a body, without the escapes that only HTML needs.
+func encode(body any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(body)
+	return b.Bytes(), err
+}
+
+// limit sets the most tokens that may be generated, in the server's own field.
+func (w *wireRequest) limit(s *server, tokens int) {
+	if s.TokenLimit == MaxCompletionTokens {
+		w.MaxCompletionTokens = tokens
+		return
+	}
+	w.MaxTokens = tokens
+}
+
+// newRequest returns the request for a generation on a target.
+func newRequest(m *served, t *target, req *model.Request) *wireRequest {
+	w := &wireRequest{
+		Model: t.model(req.Model), Messages: wireMessages(req.Messages), ResponseFormat: newFormat(req.Format),
+		Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, ReasoningEffort: m.effort(req.ReasoningEffort),
+		Stream: true, StreamOptions: &streamOptions{IncludeUsage: true},
+	}
+	if req.MaxTokens > 0 {
+		w.limit(t.server, req.MaxTokens)
+	}
+	// Servers offer the tools to the model even under tool_choice none.
+	if len(req.Tools) == 0 || req.ToolChoice.Mode == model.ToolNone {
+		return w
+	}
+	w.Tools = wireTools(req.Tools)
+	switch req.ToolChoice.Mode {
+	case model.ToolRequired:
+		w.ToolChoice = "required"
+	case model.ToolNamed:
+		w.ToolChoice = map[string]any{"type": "function", "function": map[string]string{"name": req.ToolChoice.Name}}
+	}
+	if req.SingleToolCall {
+		w.ParallelToolCalls = new(bool)
+	}
+	return w
+}
+
+// effort returns what the servers of a model call a reasoning effort.
+func (m *served) effort(effort string) string {
+	if name, ok := m.Efforts[effort]; ok {
+		return name
+	}
+	return effort
+}
+
+func wireMessages(messages []model.Message) []wireMessage {
+	wired := make([]wireMessage, len(messages))
+	for i := range messages {
+		m := &messages[i]
+		wired[i] = wireMessage{Role: m.Role, Content: content(m.Parts, "\n\n"), ToolCallID: m.ToolCallID}
+		for _, call := range m.ToolCalls {
+			wired[i].ToolCalls = append(wired[i].ToolCalls,
+				wireToolCall{ID: call.ID, Type: "function", Function: wireFunction{call.Name, call.Arguments}})
+		}
+	}
+	return wired
+}
+
+// content returns the content of a message. It is one string where there is no
+// image: chat templates and servers differ in how they join text parts.
+func content(parts []model.Part, separator string) any {
+	if !slices.ContainsFunc(parts, isImage) {
+		texts := make([]string, len(parts))
+		for i, part := range parts {
+			texts[i] = partText(part)
+		}
+		return strings.Join(texts, separator)
+	}
+	wired := make([]wirePart, len(parts))
+	for i, part := range parts {
+		if image, ok := part.(model.Image); ok {
+			data := "data:" + image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
+			wired[i] = wirePart{Type: "image_url", ImageURL: &imageURL{data}}
+			continue
+		}
+		wired[i] = wirePart{Type: "text", Text: partText(part)}
+	}
+	return wired
+}
+
+func isImage(part model.Part) bool {
+	_, ok := part.(model.Image)
+	return ok
+}
+
+func partText(part model.Part) string {
+	switch p := part.(type) {
+	case model.Text:
+		return string(p)
+	case model.Document:
+		return "The file " + p.Name + ":\n\"\"\"\n" + p.Text + "\n\"\"\""
+	}
+	return ""
+}
+
+var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
+
+func wireTools(tools []model.Tool) []wireTool {
+	wired := make([]wireTool, len(tools))
+	for i, tool := range tools {
+		spec := wireSpec{Name: tool.Name, Description: tool.Description, Parameters: noParameters, Strict: tool.Strict}
+		if tool.Parameters != nil {
+			spec.Parameters = relax(tool.Parameters)
+		}
+		wired[i] = wireTool{Type: "function", Function: spec}
+	}
+	return wired
+}
+
+func newFormat(f model.Format) *wireFormat {
+	switch f.Type {
+	case model.FormatObject:
+		return &wireFormat{Type: f.Type}
+	case model.FormatSchema:
+		return &wireFormat{Type: f.Type, JSONSchema: &wireSchema{Name: f.Name, Description: f.Description, Strict: f.Strict, Schema: relax(f.Schema)}}
+	}
+	return nil
+}

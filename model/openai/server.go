@@ -1,0 +1,298 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+	"github.com/tidwall/gjson"
+
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+const (
+	// tripAfter failures in a row a server is left alone for restFor; then one
+	// request tries it.
+	tripAfter = 5
+	restFor   = 10 * time.Second
+
+	// maxErrorBody is how much of what a server says of its failure is logged.
+	maxErrorBody = 2 << 10
+)
+
+// server is a model server at run time.
+type server struct {
+	Server
+	host    string // for logs
+	client  *http.Client
+	slots   chan struct{} // one element for each request under way; nil is no limit
+	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+}
+
+func newServer(config Server) *server {
+	s := &server{Server: config, host: config.URL}
+	if u, err := url.Parse(config.URL); err == nil {
+		s.host = u.Host
+	}
+	dialer := &net.Dialer{Timeout: config.ConnectTimeout, KeepAlive: 30 * time.Second}
+	s.client = &http.Client{
+		Transport: &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         dialer.DialContext,
+			TLSHandshakeTimeout: config.ConnectTimeout,
+			ForceAttemptHTTP2:   true,
+			MaxIdleConnsPerHost: 256, // a burst of requests leaves its connections to the next one
+			IdleConnTimeout:     time.Minute,
+			WriteBufferSize:     64 << 10, // prompts are long
+			ReadBufferSize:      readBuffer,
+			DisableCompression:  true, // a compressed stream is held back
+		},
+		// The key must not follow a redirect to somewhere else.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	if config.Concurrency > 0 {
+		s.slots = make(chan struct{}, config.Concurrency)
+	}
+	s.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		Timeout:     restFor,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
+		IsSuccessful: func(err error) bool {
+			f, ok := errors.AsType[*failure](err)
+			return !ok || !f.sick
+		},
+		// A caller that went away says nothing about the server.
+		IsExcluded: func(err error) bool {
+			return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+		},
+	})
+	return s
+}
+
+// failure is why a call of a server failed.
+type failure struct {
+	fault   *fault.Error
+	status  int  // of the answer, 0 without one
+	passing bool // may succeed on another server, or later
+	sick    bool // the server is not well
+}
+
+func (f *failure) Error() string { return f.fault.Error() }
+
+func (f *failure) Unwrap() error { return f.fault }
+
+// busy reports whether the server refused for want of capacity or a key: it says
+// nothing about what it can do.
+func (f *failure) busy() bool {
+	return f.status == http.StatusTooManyRequests || f.status == http.StatusRequestTimeout ||
+		f.status == http.StatusUnauthorized || f.status == http.StatusForbidden
+}
+
+var (
+	errFirstToken    = errors.New("openai: no token within the time limit")
+	errBetweenTokens = errors.New("openai: no further token within the time limit")
+	errQueue         = errors.New("openai: the limit of concurrent requests is reached")
+)
+
+// exchange is a request under way and its answer.
+type exchange struct {
+	server  *server
+	outer   context.Context // of the caller
+	ctx     context.Context // ends also when the server is silent for too long
+	cancel  context.CancelCauseFunc
+	timer   *time.Timer
+	silence error // why the timer ends ctx
+	resp    *http.Response
+}
+
+// post sends a request and returns when the server has accepted it. The exchange
+// must be closed. The error is the caller's context's or a failure.
+func (s *server) post(ctx context.Context, path string, body []byte) (*exchange, error) {
+	return s.send(ctx, http.MethodPost, s.URL+path, body)
+}
+
+func (s *server) send(ctx context.Context, method, target string, body []byte) (*exchange, error) {
+	x := &exchange{server: s, outer: ctx, silence: errFirstToken}
+	x.ctx, x.cancel = context.WithCancelCause(ctx)
+	x.timer = time.AfterFunc(s.FirstToken, func() { x.cancel(errFirstToken) })
+	req, err := http.NewRequestWithContext(x.ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		x.close()
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if s.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+s.Key)
+	}
+	if x.resp, err = s.client.Do(req); err != nil {
+		err = x.broken(err)
+		x.close()
+		return nil, err
+	}
+	if x.resp.StatusCode != http.StatusOK {
+		err := x.refused()
+		x.close()
+		return nil, err
+	}
+	return x, nil
+}
+
+// close ends the exchange and, unless the answer was read to its end, its
+// connection.
+func (x *exchange) close() {
+	x.timer.Stop()
+	x.cancel(nil)
+	if x.resp != nil {
+		x.resp.Body.Close()
+	}
+}
+
+// wait gives the server d until the next call of wait.
+func (x *exchange) wait(d time.Duration) {
+	if x.silence == errFirstToken {
+		x.timer.Stop()
+		x.silence = errBetweenTokens
+		x.timer = time.AfterFunc(d, func() { x.cancel(errBetweenTokens) })
+		return
+	}
+	x.timer.Reset(d)
+}
+
+// streams reports whether the answer is a stream of events.
+func (x *exchange) streams() bool {
+	return !strings.HasPrefix(x.resp.Header.Get("Content-Type"), "application/json")
+}
+
+// read returns the whole body, of a bounded size.
+func (x *exchange) read() ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(x.resp.Body, maxEvent+1))
+	if err != nil {
+		return nil, x.broken(err)
+	}
+	if len(data) > maxEvent {
+		return nil, x.nonsense(errTooLong)
+	}
+	return data, nil
+}
+
+// broken returns the error for a connection that failed: the context's where
+// the caller's has ended.
+func (x *exchange) broken(cause error) error {
+	if err := x.outer.Err(); err != nil {
+		return err
+	}
+	if err := context.Cause(x.ctx); err != nil {
+		cause = err
+	}
+	f := &failure{passing: true, sick: true, fault: fault.Upstreamf(x.named(cause), "The model's answer broke off.")}
+	if errors.Is(cause, errFirstToken) || errors.Is(cause, errBetweenTokens) {
+		f.fault = fault.Upstreamf(x.named(cause), "The model did not answer in time.")
+	} else if x.resp == nil {
+		f.fault = unavailable(x.named(cause), 0)
+	}
+	return f
+}
+
+// nonsense returns the error for an answer that makes no sense.
+func (x *exchange) nonsense(cause error) error {
+	return &failure{passing: true, fault: fault.Upstreamf(x.named(cause), "The model's answer could not be used.")}
+}
+
+func (x *exchange) named(cause error) error { return fmt.Errorf("%s: %w", x.server.host, cause) }
+
+// refused returns the error for an answer with another status than 200.
+func (x *exchange) refused() error {
+	text, err := io.ReadAll(io.LimitReader(x.resp.Body, maxErrorBody))
+	if err != nil && x.outer.Err() != nil {
+		return x.outer.Err()
+	}
+	return x.server.classify(x.resp.StatusCode, text, retryAfter(x.resp.Header, time.Now()))
+}
+
+// classify makes an error of a status and what the server says. Only the status
+// and the codes for one cause are relied on: types and texts differ.
+func (s *server) classify(status int, text []byte, after time.Duration) *failure {
+	cause := fmt.Errorf("%s: status %d: %s", s.host, status, bytes.TrimSpace(text))
+	f := &failure{status: status}
+	switch {
+	case status == http.StatusTooManyRequests:
+		f.passing = true
+		f.fault = &fault.Error{Kind: fault.RateLimited, Code: "rate_limit_exceeded", Message: "The model is busy.", RetryAfter: after, Err: cause}
+	case status == http.StatusServiceUnavailable:
+		f.passing, f.sick = true, true
+		f.fault = unavailable(cause, after)
+	case status == http.StatusRequestTimeout || status >= 500:
+		f.passing, f.sick = true, true
+		f.fault = fault.Upstreamf(cause, "The model server failed.")
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound ||
+		status == http.StatusMethodNotAllowed || status < 400:
+		// What the operator has set up is wrong; the caller can do nothing about it.
+		f.passing = true
+		f.fault = fault.Upstreamf(cause, "The model server cannot be used.")
+	case overWindow(text):
+		f.fault = fault.ContextLength("The prompt does not fit the model's context window.")
+		f.fault.Err = cause
+	default:
+		f.fault = rejected("The model does not take this request.", cause)
+	}
+	return f
+}
+
+// rejected returns the error for a request that a model does not take.
+func rejected(message string, cause error) *fault.Error {
+	return &fault.Error{Kind: fault.Rejected, Code: "request_rejected", Message: message, Err: cause}
+}
+
+func unavailable(cause error, after time.Duration) *fault.Error {
+	return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The model is not available.", RetryAfter: after, Err: cause}
+}
+
+// overWindow reports whether an error has one of the codes for a prompt that is
+// too long: of OpenAI and of llama.cpp.
+func overWindow(text []byte) bool {
+	return bytes.Contains(text, []byte(`"`+fault.CodeContextLength+`"`)) || bytes.Contains(text, []byte(`"exceed_context_size_error"`))
+}
+
+// retryAfter reads how long a server wants to be left alone, 0 where it does not
+// say.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	const most = time.Hour
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, most.Seconds()) * float64(time.Second))
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return min(max(at.Sub(now), 0), most)
+	}
+	return 0
+}
+
+// unended returns the error for a stream that ended before the answer did: what
+// some servers do instead of reporting a failure.
+func (x *exchange) unended(cause error) error {
+	if cause == io.EOF {
+		cause = errNoEnd
+	}
+	return &failure{passing: true, sick: true, fault: fault.Upstreamf(x.named(cause), "The model's answer broke off.")}
+}
+
+// reported returns the error for a failure that a server reports inside an
+// answer. Some say there which status it would have had.
+func (x *exchange) reported(report gjson.Result, data []byte) error {
+	text := data[:min(len(data), maxErrorBody)]
+	if status := int(report.Get("code").Int()); status >= 400 && status < 600 {
+		return x.server.classify(status, text, 0)
+	}
+	return &failure{passing: true, sick: true,
+		fault: fault.Upstreamf(x.named(fmt.Errorf("%w: %s", errReported, text)), "The model server failed.")}
+}

@@ -1,0 +1,215 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"github.com/tiktoken-go/tokenizer/codec"
+
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+const (
+	// tokenizeTime bounds one call of a server's tokenizer.
+	tokenizeTime = 10 * time.Second
+
+	// cachedText is the length in bytes from which the count of a text is kept.
+	cachedText = 1 << 10
+)
+
+// CountTokens implements [model.TokenCounter]: with the tokenizer of the model's
+// first server where that has one (vLLM and llama.cpp do), and otherwise by the
+// vocabulary o200k_base, which is an estimate for any other model.
+func (b *Backend) CountTokens(ctx context.Context, req *model.Request) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	m := b.find(req.Model)
+	if m == nil {
+		return 0, notFound(req.Model, nil)
+	}
+	count, ok := m.targets[0].countTokens(ctx, b.counts, req)
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if ok {
+		return count, nil
+	}
+	return b.estimate(req), nil
+}
+
+// estimate counts the tokens of a prompt by the built-in vocabulary.
+func (b *Backend) estimate(req *model.Request) int { return model.PromptTokens(req, b.estimateText) }
+
+// estimateText counts the tokens of a text. Histories repeat from turn to turn,
+// so counts of long texts are kept.
+func (b *Backend) estimateText(text string) int {
+	if len(text) < cachedText {
+		return o200k(text)
+	}
+	key := b.counts.key(text)
+	if count, ok := b.counts.get(key); ok {
+		return count
+	}
+	count := o200k(text)
+	b.counts.put(key, count)
+	return count
+}
+
+// vocabulary is loaded when it is first needed: it takes 20 ms and 6 MB.
+var vocabulary = sync.OnceValue(codec.NewO200kBase)
+
+// o200k counts the tokens of a text.
+func o200k(text string) int {
+	count, err := vocabulary().Count(text)
+	if err != nil { // a piece that takes too long to match
+		return model.EstimateTokens(text)
+	}
+	return count
+}
+
+// tokenizer is what is known of a server's tokenizer for a model.
+type tokenizer struct {
+	missing atomic.Bool  // the server has none
+	window  atomic.Int64 // the context window that the server told, in tokens
+}
+
+// countTokens counts the tokens of a prompt with the server's tokenizer. It
+// reports whether it could.
+func (t *target) countTokens(ctx context.Context, known *cache, req *model.Request) (int, bool) {
+	if t.tokenizer.missing.Load() {
+		return 0, false
+	}
+	var text strings.Builder
+	around := model.PromptTokens(req, func(s string) int {
+		text.WriteString(s)
+		text.WriteByte('\n')
+		return 0
+	})
+	name := t.model(req.Model)
+	key := known.key(t.URL, name, text.String())
+	if count, ok := known.get(key); ok {
+		return count + around, true
+	}
+	count, ok := t.tokenize(ctx, name, text.String())
+	if ok {
+		known.put(key, count)
+	}
+	return count + around, ok
+}
+
+// tokenize asks the server how many tokens a text has. vLLM and SGLang read
+// prompt and say count, llama.cpp reads content and lists the tokens. A server
+// that does not have the route is not asked again.
+func (t *target) tokenize(ctx context.Context, name, text string) (int, bool) {
+	ctx, cancel := context.WithTimeout(ctx, tokenizeTime)
+	defer cancel()
+	body, err := encode(struct {
+		Model   string `json:"model"`
+		Prompt  string `json:"prompt"`
+		Content string `json:"content"`
+		Special bool   `json:"add_special_tokens"`
+	}{name, text, text, false})
+	if err != nil {
+		return 0, false
+	}
+	x, err := t.send(ctx, "POST", strings.TrimSuffix(t.URL, "/v1")+"/tokenize", body)
+	if err != nil {
+		if f, ok := errors.AsType[*failure](err); ok && f.status >= 300 && f.status < 500 && !f.busy() {
+			t.tokenizer.missing.Store(true)
+		}
+		return 0, false
+	}
+	defer x.close()
+	data, err := x.read()
+	if err != nil {
+		return 0, false
+	}
+	answer := gjson.ParseBytes(data)
+	if window := answer.Get("max_model_len").Int(); window > 0 {
+		t.tokenizer.window.Store(window)
+	}
+	if count := answer.Get("count"); count.Type == gjson.Number {
+		return int(count.Int()), true
+	}
+	if tokens := answer.Get("tokens"); tokens.IsArray() {
+		return int(answer.Get("tokens.#").Int()), true
+	}
+	t.tokenizer.missing.Store(true)
+	return 0, false
+}
+
+// cache keeps numbers by the hash of what they belong to, the newest of them. It
+// may be used concurrently.
+type cache struct {
+	seed maphash.Seed
+
+	mu       sync.Mutex
+	now, old map[uint64]int // guarded by mu
+}
+
+// cacheSize is how many numbers each half of a cache keeps.
+const cacheSize = 4096
+
+func newCache() *cache { return &cache{seed: maphash.MakeSeed(), now: map[uint64]int{}} }
+
+// key returns the hash of texts. Two that differ have the same one with a
+// probability of 2⁻⁶⁴.
+func (c *cache) key(texts ...string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	for _, text := range texts {
+		h.WriteString(text)
+		h.WriteByte(0)
+	}
+	return h.Sum64()
+}
+
+// stateKey returns the hash of what a target is asked about.
+func (c *cache) stateKey(t *target, req *model.ScoreRequest) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	h.WriteString(t.URL + "\x00" + t.model(req.Model) + "\x00" + req.Instructions)
+	for _, part := range req.State {
+		h.WriteByte(0)
+		h.WriteString(partText(part))
+		if image, ok := part.(model.Image); ok {
+			h.Write(image.Data)
+		}
+	}
+	return h.Sum64()
+}
+
+func (c *cache) get(key uint64) (int, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v, ok := c.now[key]; ok {
+		return v, true
+	}
+	v, ok := c.old[key]
+	if ok {
+		c.set(key, v)
+	}
+	return v, ok
+}
+
+func (c *cache) put(key uint64, v int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.set(key, v)
+}
+
+// set is called with the lock held. When the newer half is full it becomes the
+// older one.
+func (c *cache) set(key uint64, v int) {
+	if len(c.now) >= cacheSize {
+		c.old, c.now = c.now, map[uint64]int{}
+	}
+	c.now[key] = v
+}
