@@ -23,7 +23,7 @@ var edges = map[string][]string{
 	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "responses", "storage"},
 
 	"": {"accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "model/builtin",
-		"responses", "responses/websearch", "storage", "storage/memstore"},
+		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
 	"telemetry": {"fault", "model", "responses/websearch", "storage"},
 
@@ -44,6 +44,7 @@ var edges = map[string][]string{
 	"model/openai":    {"fault", "internal/*", "model"},
 
 	"storage":              {},
+	"storage/backup":       {"storage"},
 	"storage/badgerstore":  {"storage", "storage/internal/*"},
 	"storage/internal/occ": {"storage"},
 	"storage/memstore":     {"storage", "storage/internal/*"},

@@ -24,6 +24,7 @@ func (a *API) adminRoutes() map[string]methods {
 		"/admin/v1/api_keys":                   {"GET": administered(a.listKeys), "POST": administered(a.createKey)},
 		"/admin/v1/api_keys/{id}":              {"DELETE": administered(a.revokeKey)},
 		"/admin/v1/audit_log":                  {"GET": administered(a.listAuditLog)},
+		"/admin/v1/backup":                     {"GET": administered(a.backup)},
 		"/admin/v1/debug/pprof":                {"GET": administered(a.listProfiles)},
 		"/admin/v1/debug/pprof/{profile}":      {"GET": administered(a.getProfile)},
 	}

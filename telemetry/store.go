@@ -29,6 +29,11 @@ func (s store) Update(ctx context.Context, ns storage.Namespace, fn func(storage
 	return s.measure(ctx, "update", ns, fn, s.Store.Update)
 }
 
+// ReadAll implements storage.Snapshotter where the store that is wrapped does.
+func (s store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) error {
+	return storage.ReadAll(ctx, s.Store, fn)
+}
+
 // transact is View or Update.
 type transact func(context.Context, storage.Namespace, func(storage.Tx) error) error
 

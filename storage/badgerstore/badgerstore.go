@@ -53,7 +53,10 @@ type Store struct {
 	db    *database
 }
 
-var _ storage.Store = (*Store)(nil)
+var (
+	_ storage.Store       = (*Store)(nil)
+	_ storage.Snapshotter = (*Store)(nil)
+)
 
 // Open opens the store in opts.Dir or creates it. The error is an [ErrInUse]
 // where another process has it open. The store owns goroutines and must be
@@ -115,6 +118,12 @@ func (s *Store) Stats() Stats {
 // translated returns err as an error of this package: badger's own errors mean
 // nothing to callers, who must not come to depend on them.
 func translated(what string, err error) error { return fmt.Errorf("badgerstore: %s: %v", what, err) }
+
+// ReadAll implements storage.Snapshotter. Space that is unused meanwhile is not
+// reclaimed before it ends.
+func (s *Store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) error {
+	return s.store.ReadAll(ctx, fn)
+}
 
 // Size returns how many bytes of the disk the store takes up at present.
 func (s *Store) Size() (int64, error) {
