@@ -36,22 +36,21 @@ func tooLarge(cause error) error {
 	return &fault.Error{Kind: fault.TooLarge, Code: CodeTooLarge, Message: "The items are too large to be stored.", Err: cause}
 }
 
-// maxInput is how many bytes the items that a caller sends may take in the
-// store: half of a transaction, so that the answer has as much.
-const maxInput = storage.MaxTxBytes / 2
-
 // CheckSize returns a TooLarge error for items that are too large to be stored,
-// one of them or all together. It is for refusing a turn before a model runs.
+// one of them or all together with an answer as large. It is for refusing a turn
+// before a model runs.
 func CheckSize(items []Item) error {
-	sum := 0
+	var size storage.Size
 	for _, item := range items {
 		data, err := encodeEntry(Entry{Item: item})
 		if err != nil {
 			return err
 		}
-		// The rest of an entry is IDs.
-		const ids = 1 << 10
-		if sum += len(data) + ids; len(data)+ids > storage.MaxValue || sum > maxInput {
+		// The rest of an entry is IDs; a listed one has an index key beside it.
+		const ids = 1 << 8
+		size.Add(ids, len(data)+ids)
+		size.Add(ids, ids)
+		if len(data)+ids > storage.MaxValue || !size.Plus(size).Fits() {
 			return tooLarge(nil)
 		}
 	}
