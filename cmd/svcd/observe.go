@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/model/builtin"
+	"github.com/seed-506d8e5d/svc/model/openai"
 	"github.com/seed-506d8e5d/svc/storage/badgerstore"
 	"github.com/seed-506d8e5d/svc/telemetry"
 )
@@ -120,9 +122,32 @@ func (o *observer) wrap(options *svc.Options) {
 	if options.Backend == nil {
 		options.Backend = builtin.New()
 	}
+	if servers, ok := options.Backend.(*openai.Backend); ok {
+		o.watch(servers)
+	}
 	options.Backend = o.Backend(options.Backend)
 	if options.Search != nil {
 		options.Search = o.Search(options.Search)
+	}
+}
+
+// watch shows the health of model servers, by their addresses without user and
+// password.
+func (o *observer) watch(backend *openai.Backend) {
+	addresses := map[string]string{}
+	for server := range backend.Health() {
+		if u, err := url.Parse(server); err == nil {
+			addresses[u.Host+u.Path] = server
+		}
+	}
+	for address, server := range addresses {
+		o.Gauge("svc_upstream_up", "Whether requests go to a model server, or it is left alone because it failed.",
+			map[string]string{"server_address": address}, func() float64 {
+				if backend.Health()[server] {
+					return 1
+				}
+				return 0
+			})
 	}
 }
 

@@ -19,7 +19,7 @@ func TestMetricsAddress(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	url, _ := start(t, empty, "-metrics-addr", addr, "-data", t.TempDir())
+	url, _ := start(t, empty, "-metrics-addr", addr, "-data", t.TempDir(), "-upstream", "http://user:secret@127.0.0.1:1/v1")
 	resp, err := http.Get("http://" + addr + "/metrics")
 	if err != nil {
 		t.Fatal(err)
@@ -28,6 +28,9 @@ func TestMetricsAddress(t *testing.T) {
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || !strings.Contains(string(text), "\nsvc_store_size_bytes ") || strings.Contains(string(text), "svc_store_size_bytes NaN") {
 		t.Errorf("got %v\n%s", err, text)
+	}
+	if !strings.Contains(string(text), "\nsvc_upstream_up{server_address=\"127.0.0.1:1/v1\"} 1\n") || strings.Contains(string(text), "secret") {
+		t.Errorf("the model server is not shown, or its password is:\n%s", text)
 	}
 	if resp, err := http.Get(url + "/metrics"); err != nil || resp.StatusCode != 404 {
 		t.Errorf("the server itself: got %v, %v", resp, err)
