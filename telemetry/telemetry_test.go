@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -202,9 +203,16 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s has %v, want %v", name, got[name], wantLabels[name])
 		}
 	}
+	guide, err := os.ReadFile("../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name := range wantLabels {
 		if got[name] == nil {
 			t.Errorf("%s is missing", name)
+		}
+		if !strings.Contains(string(guide), "| `"+name+"` |") {
+			t.Errorf("%s is not in the operator's guide", name)
 		}
 	}
 	for _, line := range []string{

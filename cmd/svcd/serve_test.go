@@ -136,3 +136,64 @@ func TestServeRefusesHalfACertificate(t *testing.T) {
 		}
 	}
 }
+
+func TestAdminKeyFlag(t *testing.T) {
+	variables := map[string]string{"SVC_ADMIN_KEY": "of the environment", "SVC_API_KEY": "user-key"}
+	getenv := func(name string) string { return variables[name] }
+	for name, c := range map[string]struct {
+		getenv func(string) string
+		args   []string
+		key    string
+		status int
+	}{
+		"unset":            {empty, nil, "", 404},
+		"environment":      {getenv, nil, "of the environment", 200},
+		"flag":             {empty, []string{"-admin-key", "of the flag"}, "of the flag", 200},
+		"flag wins":        {getenv, []string{"-admin-key", "of the flag"}, "of the flag", 200},
+		"environment lost": {getenv, []string{"-admin-key", "of the flag"}, "of the environment", 401},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, _ := start(t, c.getenv, c.args...)
+			r, err := http.NewRequestWithContext(t.Context(), "GET", url+"/admin/v1/organizations", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer "+c.key)
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != c.status {
+				t.Errorf("got %s, want %d", resp.Status, c.status)
+			}
+		})
+	}
+}
+
+// TestMaxRequestsFlag keeps the only slot busy with a body that does not end.
+func TestMaxRequestsFlag(t *testing.T) {
+	url, _ := start(t, empty, "-max-requests", "1", "-api-key", "user-key")
+	body, writer := io.Pipe()
+	defer writer.Close()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", url+"/v1/responses", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer user-key")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if resp, err := http.DefaultClient.Do(r); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	for status := 0; status != 503; { // the server may not have seen the first request yet
+		status, _ = ask(t, "GET", url+"/v1/models", "")
+	}
+	writer.Close()
+	<-ended
+	if status, answer := ask(t, "GET", url+"/v1/models", ""); status != 200 {
+		t.Errorf("afterwards: got %d %s", status, answer)
+	}
+}
