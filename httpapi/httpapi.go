@@ -28,6 +28,10 @@ type Options struct {
 	// AdminKey enables /admin/v1 for its bearer; empty leaves those routes out.
 	AdminKey string
 
+	// Metrics serves GET /metrics for the bearer of the admin key; nil leaves the
+	// route out.
+	Metrics http.Handler
+
 	// Ready is asked by GET /readyz; nil is always ready.
 	Ready func() error
 

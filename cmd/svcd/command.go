@@ -32,7 +32,7 @@ type session struct {
 // commands is the table of all commands, in the order of the help.
 func commands() []command {
 	var all []command
-	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands()} {
+	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), backupCommands()} {
 		all = append(all, group...)
 	}
 	return all
