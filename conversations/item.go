@@ -16,7 +16,8 @@ type Item interface {
 	// sends and which has not been stored.
 	ItemID() string
 
-	item()
+	// Write writes the item as JSON in the form of the interface.
+	Write(w *jsonout.Writer)
 }
 
 // Status is how far an item has come.
@@ -99,12 +100,6 @@ func (o *FunctionCallOutput) ItemID() string { return o.ID }
 func (w *WebSearch) ItemID() string          { return w.ID }
 func (r Reference) ItemID() string           { return r.ID }
 
-func (*Message) item()            {}
-func (*FunctionCall) item()       {}
-func (*FunctionCallOutput) item() {}
-func (*WebSearch) item()          {}
-func (Reference) item()           {}
-
 // WithID returns a copy of an item with a fresh ID, to be stored as part of
 // another turn. A reference is returned as it is.
 func WithID(item Item, newID func(prefix string) string) Item {
@@ -127,88 +122,4 @@ func WithID(item Item, newID func(prefix string) string) Item {
 		return &w
 	}
 	return item
-}
-
-// MarshalJSON writes the message as the interface shows it. It has an ID and a
-// status only where it is stored or being made.
-func (m *Message) MarshalJSON() ([]byte, error) {
-	content := m.Content
-	if content == nil {
-		content = []Part{}
-	}
-	return jsonout.Marshal(struct {
-		ID      string     `json:"id,omitempty"`
-		Type    string     `json:"type"`
-		Status  Status     `json:"status,omitempty"`
-		Role    model.Role `json:"role"`
-		Phase   string     `json:"phase,omitempty"`
-		Content []Part     `json:"content"`
-	}{m.ID, "message", m.Status, m.Role, m.Phase, content})
-}
-
-// MarshalJSON writes the part as the interface shows it. Annotations and
-// log-probabilities are always empty.
-func (p Part) MarshalJSON() ([]byte, error) {
-	switch p.Type {
-	case OutputText:
-		return jsonout.Marshal(struct {
-			Type        PartType `json:"type"`
-			Text        string   `json:"text"`
-			Annotations []string `json:"annotations"`
-			Logprobs    []string `json:"logprobs"`
-		}{p.Type, p.Text, []string{}, []string{}})
-	case InputFile:
-		return jsonout.Marshal(struct {
-			Type   PartType `json:"type"`
-			FileID string   `json:"file_id"`
-		}{p.Type, p.FileID})
-	}
-	return jsonout.Marshal(struct {
-		Type PartType `json:"type"`
-		Text string   `json:"text"`
-	}{p.Type, p.Text})
-}
-
-// MarshalJSON writes the call as the interface shows it.
-func (c *FunctionCall) MarshalJSON() ([]byte, error) {
-	return jsonout.Marshal(struct {
-		ID        string `json:"id,omitempty"`
-		Type      string `json:"type"`
-		Status    Status `json:"status"`
-		CallID    string `json:"call_id"`
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	}{c.ID, "function_call", c.Status, c.CallID, c.Name, c.Arguments})
-}
-
-// MarshalJSON writes the output as the OpenAI API shows it among the input
-// items of a response.
-func (o *FunctionCallOutput) MarshalJSON() ([]byte, error) {
-	return jsonout.Marshal(struct {
-		ID     string `json:"id,omitempty"`
-		Type   string `json:"type"`
-		Status Status `json:"status"`
-		CallID string `json:"call_id"`
-		Output string `json:"output"`
-	}{o.ID, "function_call_output", Completed, o.CallID, o.Output})
-}
-
-// MarshalJSON writes the search as the interface shows it, without what it
-// found.
-func (w *WebSearch) MarshalJSON() ([]byte, error) {
-	type action struct {
-		Type    string   `json:"type"`
-		Queries []string `json:"queries"`
-		Query   string   `json:"query"`
-	}
-	a := action{Type: "search", Queries: []string{}}
-	if len(w.Queries) > 0 {
-		a.Queries, a.Query = w.Queries, w.Queries[0]
-	}
-	return jsonout.Marshal(struct {
-		ID     string `json:"id,omitempty"`
-		Type   string `json:"type"`
-		Status Status `json:"status"`
-		Action action `json:"action"`
-	}{w.ID, "web_search_call", w.Status, a})
 }

@@ -1,9 +1,9 @@
 package decisions
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
+
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
 
 // Response holds the answers to the questions of a [Request], in its order.
@@ -17,10 +17,10 @@ type Response struct {
 type Usage struct {
 	// InputTokens are the tokens charged: those of the state and the images
 	// once, and those of each question once.
-	InputTokens int `json:"input_tokens"`
+	InputTokens int
 	// OutputTokens is always 0: an answer is read from the probabilities of a
 	// token that nobody is charged for.
-	OutputTokens int `json:"output_tokens"`
+	OutputTokens int
 }
 
 // Answer is the answer to one question. Which fields are set depends on Type.
@@ -70,100 +70,57 @@ func answer(q *question, p []float64) Answer {
 	return a
 }
 
-// MarshalJSON returns the response as the interface shows it. Questions,
-// options and levels keep their order.
-func (r Response) MarshalJSON() ([]byte, error) {
-	var w writer
-	w.open()
-	w.member("model", r.Model)
-	w.name("answers")
-	w.open()
+// Write writes the response as the interface shows it. Questions, options and
+// levels keep their order.
+func (r *Response) Write(w *jsonout.Writer) {
+	w.Object()
+	w.Name("model").String(r.Model)
+	w.Name("answers").Object()
 	for i := range r.Answers {
-		w.name(r.Answers[i].Name)
-		w.answer(&r.Answers[i])
+		r.Answers[i].write(w.Name(r.Answers[i].Name))
 	}
-	w.close()
-	w.member("usage", r.Usage)
-	w.close()
-	return w.buf.Bytes(), w.err
+	w.EndObject()
+	w.Name("usage").Object()
+	w.Name("input_tokens").Int(int64(r.Usage.InputTokens))
+	w.Name("output_tokens").Int(int64(r.Usage.OutputTokens))
+	w.EndObject()
+	w.EndObject()
 }
 
-// writer writes JSON objects whose members have an order.
-type writer struct {
-	buf   bytes.Buffer
-	comma bool // a member was written to the object that is open
-	err   error
-}
+// MarshalJSON returns what [Response.Write] writes.
+func (r Response) MarshalJSON() ([]byte, error) { return jsonout.Encode(&r), nil }
 
-func (w *writer) open() {
-	w.buf.WriteByte('{')
-	w.comma = false
-}
-
-func (w *writer) close() {
-	w.buf.WriteByte('}')
-	w.comma = true
-}
-
-func (w *writer) name(name string) {
-	if w.comma {
-		w.buf.WriteByte(',')
-	}
-	w.value(name)
-	w.buf.WriteByte(':')
-}
-
-func (w *writer) member(name string, value any) {
-	w.name(name)
-	w.value(value)
-	w.comma = true
-}
-
-func (w *writer) value(value any) {
-	e := json.NewEncoder(&w.buf)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil && w.err == nil {
-		w.err = err
-		return
-	}
-	w.buf.Truncate(w.buf.Len() - 1) // the line end that Encode adds
-}
-
-func (w *writer) answer(a *Answer) {
-	w.open()
-	w.member("type", a.Type)
+func (a *Answer) write(w *jsonout.Writer) {
+	w.Object()
+	w.Name("type").String(string(a.Type))
 	switch a.Type {
 	case Noul:
-		w.member("noul", a.Noul)
+		w.Name("noul").Float(a.Noul)
 	case Choice:
-		w.member("choice", a.Choice)
-		w.probabilities(a.Outcomes)
-		w.member("confidence", a.Confidence)
+		w.Name("choice").String(a.Choice)
+		writeProbabilities(w.Name("probabilities"), a.Outcomes)
+		w.Name("confidence").Float(a.Confidence)
 	case Score:
-		w.member("score", a.Score)
-		w.legend(a.Outcomes)
-		w.probabilities(a.Outcomes)
-		w.member("confidence", a.Confidence)
-	default:
-		w.err = fmt.Errorf("decisions: answer of unknown type %q", a.Type)
+		w.Name("score").Float(a.Score)
+		writeLegend(w.Name("legend"), a.Outcomes)
+		writeProbabilities(w.Name("probabilities"), a.Outcomes)
+		w.Name("confidence").Float(a.Confidence)
 	}
-	w.close()
+	w.EndObject()
 }
 
-func (w *writer) probabilities(outcomes []Outcome) {
-	w.name("probabilities")
-	w.open()
+func writeProbabilities(w *jsonout.Writer, outcomes []Outcome) {
+	w.Object()
 	for i := range outcomes {
-		w.member(outcomes[i].Name, outcomes[i].Probability)
+		w.Name(outcomes[i].Name).Float(outcomes[i].Probability)
 	}
-	w.close()
+	w.EndObject()
 }
 
-func (w *writer) legend(outcomes []Outcome) {
-	w.name("legend")
-	w.open()
+func writeLegend(w *jsonout.Writer, outcomes []Outcome) {
+	w.Object()
 	for i := range outcomes {
-		w.member(outcomes[i].Name, outcomes[i].Level)
+		w.Name(outcomes[i].Name).Raw(outcomes[i].Level)
 	}
-	w.close()
+	w.EndObject()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
 
 // MaxBody is how large a JSON body may be, in bytes: 16 MiB. Uploads and
@@ -110,6 +111,12 @@ func (c *call) json(body any) error {
 		return err
 	}
 	writeBody(c.w, http.StatusOK, data)
+	return nil
+}
+
+// written answers 200 with what v writes of itself.
+func (c *call) written(v jsonout.Writable) error {
+	writeBody(c.w, http.StatusOK, jsonout.Encode(v))
 	return nil
 }
 

@@ -1,9 +1,8 @@
 package httpapi
 
 import (
-	"strconv"
-
 	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -148,87 +147,95 @@ func (e *chunkEncoder) event(c *chat.Chunk) []byte {
 	if e.head == 0 {
 		e.begin(c)
 	}
-	b := append(e.buf[:e.head], `[{"index":0,"delta":`...)
-	b = appendDelta(b, c)
-	b = append(b, `,"finish_reason":`...)
-	if c.FinishReason == "" {
-		b = append(b, `null}]`...)
-	} else {
-		b = appendString(b, string(c.FinishReason))
-		b = append(b, `}]`...)
-	}
+	w := jsonout.Writer{Buf: e.buf[:e.head]}
+	w.Array()
+	w.Object()
+	w.Name("index").Int(0)
+	writeDelta(w.Name("delta"), c)
+	w.Name("finish_reason").OptionalString(string(c.FinishReason))
+	w.EndObject()
+	w.EndArray()
 	if e.usage {
-		b = append(b, `,"usage":null`...)
+		w.Name("usage").Null()
 	}
-	b = append(b, "}\n\n"...)
+	w.EndObject()
+	e.buf = append(w.Buf, "\n\n"...)
 	if c.FinishReason != "" {
-		b = e.end(b, c)
+		e.end(c)
 	}
-	e.buf = b
-	return b
+	return e.buf
 }
 
 // begin writes what all chunks begin with.
 func (e *chunkEncoder) begin(c *chat.Chunk) {
-	b := append(e.buf[:0], `data: {"id":`...)
-	b = appendString(b, c.ID)
-	b = append(b, `,"object":"chat.completion.chunk","created":`...)
-	b = strconv.AppendInt(b, c.Created, 10)
-	b = append(b, `,"model":`...)
-	b = appendString(b, c.Model)
-	e.buf = append(b, `,"choices":`...)
-	e.head = len(e.buf)
+	w := jsonout.Writer{Buf: append(e.buf[:0], "data: "...)}
+	w.Object()
+	w.Name("id").String(c.ID)
+	w.Name("object").String("chat.completion.chunk")
+	w.Name("created").Int(c.Created)
+	w.Name("model").String(c.Model)
+	w.Name("choices")
+	e.buf, e.head = w.Buf, len(w.Buf)
 }
 
 // end appends what follows the last chunk.
-func (e *chunkEncoder) end(b []byte, c *chat.Chunk) []byte {
+func (e *chunkEncoder) end(c *chat.Chunk) {
 	if e.usage {
-		b = append(b, e.buf[:e.head]...)
-		b = append(b, `[],"usage":{"prompt_tokens":`...)
-		b = strconv.AppendInt(b, int64(c.Usage.InputTokens), 10)
-		b = append(b, `,"completion_tokens":`...)
-		b = strconv.AppendInt(b, int64(c.Usage.OutputTokens), 10)
-		b = append(b, `,"total_tokens":`...)
-		b = strconv.AppendInt(b, int64(c.Usage.InputTokens+c.Usage.OutputTokens), 10)
-		b = append(b, `,"prompt_tokens_details":{"cached_tokens":`...)
-		b = strconv.AppendInt(b, int64(c.Usage.CachedTokens), 10)
-		b = append(b, `},"completion_tokens_details":{"reasoning_tokens":`...)
-		b = strconv.AppendInt(b, int64(c.Usage.ReasoningTokens), 10)
-		b = append(b, "}}}\n\n"...)
+		w := jsonout.Writer{Buf: append(e.buf, e.buf[:e.head]...)}
+		w.Array()
+		w.EndArray()
+		writeChatUsage(w.Name("usage"), c.Usage)
+		w.EndObject()
+		e.buf = append(w.Buf, "\n\n"...)
 	}
-	return append(b, "data: [DONE]\n\n"...)
+	e.buf = append(e.buf, "data: [DONE]\n\n"...)
 }
 
-func appendDelta(b []byte, c *chat.Chunk) []byte {
-	b = append(b, '{')
+func writeChatUsage(w *jsonout.Writer, u model.Usage) {
+	w.Object()
+	w.Name("prompt_tokens").Int(int64(u.InputTokens))
+	w.Name("completion_tokens").Int(int64(u.OutputTokens))
+	w.Name("total_tokens").Int(int64(u.InputTokens + u.OutputTokens))
+	w.Name("prompt_tokens_details").Object()
+	w.Name("cached_tokens").Int(int64(u.CachedTokens))
+	w.EndObject()
+	w.Name("completion_tokens_details").Object()
+	w.Name("reasoning_tokens").Int(int64(u.ReasoningTokens))
+	w.EndObject()
+	w.EndObject()
+}
+
+func writeDelta(w *jsonout.Writer, c *chat.Chunk) {
+	w.Object()
 	if c.First {
-		b = append(b, `"role":"assistant",`...)
+		w.Name("role").String("assistant")
 	}
 	switch {
 	case c.ToolCall != nil:
 		if c.First {
-			b = append(b, `"content":null,`...)
+			w.Name("content").Null()
 		}
-		b = appendCallDelta(b, c.ToolCall)
+		writeCallDelta(w.Name("tool_calls"), c.ToolCall)
 	case c.First || c.Text != "":
-		b = append(b, `"content":`...)
-		b = appendString(b, c.Text)
+		w.Name("content").String(c.Text)
 	}
-	return append(b, '}')
+	w.EndObject()
 }
 
-func appendCallDelta(b []byte, d *chat.CallDelta) []byte {
-	b = append(b, `"tool_calls":[{"index":`...)
-	b = strconv.AppendInt(b, int64(d.Index), 10)
+func writeCallDelta(w *jsonout.Writer, d *chat.CallDelta) {
+	w.Array()
+	w.Object()
+	w.Name("index").Int(int64(d.Index))
 	if d.ID != "" {
-		b = append(b, `,"id":`...)
-		b = appendString(b, d.ID)
-		b = append(b, `,"type":"function","function":{"name":`...)
-		b = appendString(b, d.Name)
-		b = append(b, `,"arguments":""}}]`...)
-		return b
+		w.Name("id").String(d.ID)
+		w.Name("type").String("function")
 	}
-	b = append(b, `,"function":{"arguments":`...)
-	b = appendString(b, d.Arguments)
-	return append(b, `}}]`...)
+	w.Name("function").Object()
+	if d.ID != "" {
+		w.Name("name").String(d.Name)
+	}
+	w.Name("arguments").String(d.Arguments)
+	w.EndObject()
+	w.EndObject()
+	w.EndArray()
 }

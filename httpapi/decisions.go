@@ -34,7 +34,7 @@ func (a *API) decide(c *call) error {
 		return err
 	}
 	c.inputTokens, c.outputTokens = resp.Usage.InputTokens, resp.Usage.OutputTokens
-	return c.json(resp)
+	return c.written(resp)
 }
 
 // decodeDecision reads a request. Questions keep their order, as options do in

@@ -1,12 +1,12 @@
 package httpapi
 
 import (
-	"errors"
 	"iter"
 	"net/http"
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/responses"
 )
 
@@ -35,7 +35,7 @@ func (a *API) createResponse(c *call) error {
 		return err
 	}
 	c.usedResponse(r)
-	return c.json(r)
+	return c.written(r)
 }
 
 // responseEvents writes the events of a response. A stream that cannot be
@@ -49,11 +49,8 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 		if err != nil {
 			return s.refuse(err)
 		}
-		buffer, err = appendResponseEvent(buffer[:0], &event)
-		if err == nil {
-			err = s.send(buffer)
-		}
-		if err != nil {
+		buffer = appendResponseEvent(buffer[:0], &event)
+		if err := s.send(buffer); err != nil {
 			return &fault.Error{Kind: fault.Canceled, Code: "request_canceled", Message: "The client went away.", Err: err}
 		}
 		if event.Type == responses.EventCompleted || event.Type == responses.EventFailed {
@@ -70,9 +67,8 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 // refuse ends a stream whose request was refused: with an answer of its own, or
 // an event where a keepalive has begun the stream.
 func (s *eventStream) refuse(err error) error {
-	event, encodeErr := appendResponseEvent(nil, &responses.Event{Type: responses.EventError, Error: fault.From(err)})
-	s.abort(event)
-	return errors.Join(err, encodeErr)
+	s.abort(appendResponseEvent(nil, &responses.Event{Type: responses.EventError, Error: fault.From(err)}))
+	return err
 }
 
 // usedResponse notes what the log says of a response.
@@ -103,7 +99,7 @@ func (a *API) getResponse(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(r)
+	return c.written(r)
 }
 
 // wantsStream reports whether a stored response is asked for as a stream: in the
@@ -166,68 +162,76 @@ func (a *API) countInputTokens(c *call) error {
 }
 
 // appendResponseEvent appends an event as it goes over the wire.
-func appendResponseEvent(b []byte, e *responses.Event) ([]byte, error) {
+func appendResponseEvent(b []byte, e *responses.Event) []byte {
 	b = append(b, "event: "...)
 	b = append(b, e.Type...)
-	b = append(b, "\ndata: {\"type\":\""...)
-	b = append(b, e.Type...)
-	b = append(b, '"')
-	b = appendInt(b, "sequence_number", e.Sequence)
-	b, err := appendPayload(b, e)
-	return append(b, "}\n\n"...), err
+	w := jsonout.Writer{Buf: append(b, "\ndata: "...)}
+	w.Object()
+	w.Name("type").String(string(e.Type))
+	w.Name("sequence_number").Int(int64(e.Sequence))
+	writePayload(&w, e)
+	w.EndObject()
+	return append(w.Buf, "\n\n"...)
 }
 
-// appendPayload appends the fields that the type of the event has.
-func appendPayload(b []byte, e *responses.Event) ([]byte, error) {
+// writePayload writes the fields that the type of the event has.
+func writePayload(w *jsonout.Writer, e *responses.Event) {
 	switch e.Type {
 	case responses.EventTextDelta:
-		b = appendTextPlace(b, e)
-		b = appendField(b, "delta", e.Text)
-		return append(b, `,"logprobs":[]`...), nil
+		writePartPlace(w, e)
+		w.Name("delta").String(e.Text)
+		writeNoLogprobs(w)
 	case responses.EventTextDone:
-		b = appendTextPlace(b, e)
-		b = appendField(b, "text", e.Text)
-		return append(b, `,"logprobs":[]`...), nil
+		writePartPlace(w, e)
+		w.Name("text").String(e.Text)
+		writeNoLogprobs(w)
 	case responses.EventPartAdded, responses.EventPartDone:
-		return appendEncoded(appendTextPlace(b, e), "part", e.Part)
+		writePartPlace(w, e)
+		e.Part.Write(w.Name("part"))
 	case responses.EventArgumentsDelta:
-		return appendField(appendItemPlace(b, e), "delta", e.Text), nil
+		writeItemPlace(w, e)
+		w.Name("delta").String(e.Text)
 	case responses.EventArgumentsDone:
-		b = appendField(appendItemPlace(b, e), "name", e.Name)
-		return appendField(b, "arguments", e.Text), nil
+		writeItemPlace(w, e)
+		w.Name("name").String(e.Name)
+		w.Name("arguments").String(e.Text)
 	case responses.EventItemAdded, responses.EventItemDone:
-		return appendEncoded(appendInt(b, "output_index", e.OutputIndex), "item", e.Item)
+		w.Name("output_index").Int(int64(e.OutputIndex))
+		e.Item.Write(w.Name("item"))
 	case responses.EventSearchProgress, responses.EventSearching, responses.EventSearchDone:
-		return appendItemPlace(b, e), nil
+		writeItemPlace(w, e)
 	case responses.EventError:
-		return appendErrorFields(b, e.Error)
+		writeErrorFields(w, e.Error)
+	default:
+		e.Response.Write(w.Name("response"))
 	}
-	return appendEncoded(b, "response", e.Response)
 }
 
-func appendItemPlace(b []byte, e *responses.Event) []byte {
-	b = appendField(b, "item_id", e.ItemID)
-	return appendInt(b, "output_index", e.OutputIndex)
+func writeItemPlace(w *jsonout.Writer, e *responses.Event) {
+	w.Name("item_id").String(e.ItemID)
+	w.Name("output_index").Int(int64(e.OutputIndex))
 }
 
-func appendTextPlace(b []byte, e *responses.Event) []byte {
-	return append(appendItemPlace(b, e), `,"content_index":0`...)
+func writePartPlace(w *jsonout.Writer, e *responses.Event) {
+	writeItemPlace(w, e)
+	w.Name("content_index").Int(0)
 }
 
-func appendEncoded(b []byte, name string, value any) ([]byte, error) {
-	data, err := encode(value)
-	return appendJSON(b, name, data), err
+func writeNoLogprobs(w *jsonout.Writer) {
+	w.Name("logprobs").Array()
+	w.EndArray()
 }
 
-// appendErrorFields appends an error twice: as fields of the event, which some
+// writeErrorFields writes an error twice: as fields of the event, which some
 // clients read, and as an object, which others do.
-func appendErrorFields(b []byte, e *fault.Error) ([]byte, error) {
-	body := bodyOf(e)
-	b = appendField(b, "code", body.Code)
-	b = appendField(b, "message", body.Message)
-	b, err := appendEncoded(b, "param", body.Param)
-	if err != nil {
-		return b, err
-	}
-	return appendEncoded(b, "error", body)
+func writeErrorFields(w *jsonout.Writer, e *fault.Error) {
+	w.Name("code").String(e.Code)
+	w.Name("message").String(e.Message)
+	w.Name("param").OptionalString(e.Param)
+	w.Name("error").Object()
+	w.Name("message").String(e.Message)
+	w.Name("type").String(status[e.Kind].kind)
+	w.Name("param").OptionalString(e.Param)
+	w.Name("code").String(e.Code)
+	w.EndObject()
 }

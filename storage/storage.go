@@ -23,14 +23,43 @@ type Namespace string
 
 // The sizes every Store must take. Anything larger is refused with
 // [ErrTooLarge] by every implementation, so that a program that works on one
-// store works on all.
+// store works on all. What a transaction writes is added up in a [Size].
 const (
 	MaxNamespace = 64       // bytes in a namespace's name
 	MaxKey       = 512      // bytes in a key
 	MaxValue     = 8 << 20  // bytes in a value: 8 MiB
 	MaxTxBytes   = 16 << 20 // bytes of keys and values that one transaction gives to Set and Delete: 16 MiB
-	MaxTxWrites  = 50_000   // Set and Delete calls in one transaction
+	MaxTxSmall   = 4 << 20  // bytes of those that are keys, or values of up to SmallValue: 4 MiB
+	MaxTxWrites  = 25_000   // Set and Delete calls in one transaction
+	SmallValue   = 64 << 10 // bytes up to which a value counts as small: 64 KiB
 )
+
+// Size adds up what a transaction writes. The zero value is empty.
+type Size struct {
+	Writes int // calls of Set and Delete
+	Bytes  int // keys and values
+	Small  int // keys, and values of up to [SmallValue]
+}
+
+// Add counts a key and a value by their lengths in bytes.
+func (s *Size) Add(key, value int) {
+	s.Writes++
+	s.Bytes += key + value
+	s.Small += key
+	if value <= SmallValue {
+		s.Small += value
+	}
+}
+
+// Plus returns the size of two transactions together.
+func (s Size) Plus(t Size) Size {
+	return Size{s.Writes + t.Writes, s.Bytes + t.Bytes, s.Small + t.Small}
+}
+
+// Fits reports whether a transaction may be that large.
+func (s Size) Fits() bool {
+	return s.Writes <= MaxTxWrites && s.Bytes <= MaxTxBytes && s.Small <= MaxTxSmall
+}
 
 // The errors of the contract. Implementations return them, possibly wrapped;
 // compare with [errors.Is]. None of them leaves a domain package, which

@@ -26,10 +26,18 @@ const (
 	killChild   = "SVC_KILL_TEST_CHILD" // set in the process that is the server
 )
 
-// TestMain is svcd itself in the processes that TestKill starts.
+// TestMain is svcd itself in the processes that TestKill starts, and the clients
+// in those of the benchmarks.
 func TestMain(m *testing.M) {
 	if os.Getenv(killChild) != "" {
 		main()
+		return
+	}
+	if os.Getenv(peerChild) != "" {
+		if err := servePeer(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		return
 	}
 	os.Exit(m.Run())

@@ -52,9 +52,9 @@ func newServer(config Server) *server {
 			ForceAttemptHTTP2:   true,
 			MaxIdleConnsPerHost: 256, // a burst of requests leaves its connections to the next one
 			IdleConnTimeout:     time.Minute,
-			WriteBufferSize:     64 << 10, // prompts are long
-			ReadBufferSize:      readBuffer,
-			DisableCompression:  true, // a compressed stream is held back
+			WriteBufferSize:     1 << 10, // every open stream has both; a longer prompt
+			ReadBufferSize:      2 << 10, // is written past the buffer
+			DisableCompression:  true,    // a compressed stream is held back
 		},
 		// The key must not follow a redirect to somewhere else.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

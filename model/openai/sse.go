@@ -12,7 +12,9 @@ const (
 	// stream, in bytes.
 	maxEvent = 8 << 20
 
-	readBuffer = 16 << 10
+	// readBuffer holds a line of an ordinary chunk. It stays small because every
+	// open stream has one, in front of that of the connection.
+	readBuffer = 1 << 10
 )
 
 // errTooLong is the failure of a stream with a line or event over [maxEvent].

@@ -14,7 +14,7 @@ import (
 const (
 	// valueThreshold is from how many bytes on a value goes to the value log.
 	// Below lie all records, above the chunks of files.
-	valueThreshold = 64 << 10
+	valueThreshold = storage.SmallValue + 1
 
 	// valueLogFile is the size at which a file of the value log is full, and so
 	// about how much is rewritten at once to reclaim space.
@@ -28,8 +28,9 @@ const (
 	overhead = 1 + storage.MaxNamespace + 8 + 16
 
 	// memTable is how many bytes badger collects before it writes a table. It
-	// takes 15% of that in one transaction and must take the largest of ours.
-	memTable = (storage.MaxTxBytes + storage.MaxTxWrites*overhead) * 100 / 15
+	// takes 15% of that in one transaction and must take the largest of ours, of
+	// which values in the value log are no part. It allocates all of it at once.
+	memTable = (storage.MaxTxSmall + storage.MaxTxWrites*overhead) * 100 / 15
 )
 
 // badgerOptions returns how badger is run: it checks no conflicts and hands out

@@ -29,6 +29,15 @@ var limitRules = []rule{
 		d.set(pairs...)
 		d.want(pairs...)
 	}},
+	{"the largest transaction in bytes of small values is taken", func(t *testing.T, s storage.Store) {
+		d := db{t, s, ns}
+		var pairs []string
+		for i := range storage.MaxTxSmall / storage.SmallValue {
+			pairs = append(pairs, fmt.Sprintf("%04d", i), strings.Repeat("v", storage.SmallValue-4))
+		}
+		d.set(pairs...)
+		d.want(pairs...)
+	}},
 	{"the largest transaction in writes is taken", testMostWrites},
 	{"what is larger is refused and nothing is written", testTooLarge},
 	{"a function that ignores a refusal commits nothing", func(t *testing.T, s storage.Store) {
@@ -60,7 +69,7 @@ var limitRules = []rule{
 // namespace and under keys that are long.
 func testMostWrites(t *testing.T, s storage.Store) {
 	d := db{t, s, storage.Namespace(strings.Repeat("n", storage.MaxNamespace))}
-	const size = storage.MaxTxBytes / storage.MaxTxWrites
+	const size = storage.MaxTxSmall / storage.MaxTxWrites
 	key := func(i int) []byte { return fmt.Appendf(nil, "%0*d", size-2, i) }
 	d.update(func(tx storage.Tx) error {
 		for i := range storage.MaxTxWrites {
@@ -115,6 +124,15 @@ func testTooLarge(t *testing.T, s storage.Store) {
 			value := make([]byte, storage.MaxValue)
 			for i := range storage.MaxTxBytes / storage.MaxValue {
 				if err := tx.Set([]byte{byte(i)}, value); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{"bytes of small values", func(tx storage.Tx) error {
+			value := make([]byte, storage.SmallValue)
+			for i := range storage.MaxTxSmall / storage.SmallValue {
+				if err := tx.Set(fmt.Append(nil, i), value); err != nil {
 					return err
 				}
 			}

@@ -17,7 +17,7 @@ type commit struct {
 	reads   [][]byte
 	spans   []span
 	writes  []Write
-	size    int
+	size    storage.Size
 	done    chan error // takes one value without blocking
 }
 
@@ -68,7 +68,7 @@ func (c *committer) run() {
 // transaction may write.
 func (c *committer) gather(first *commit) []*commit {
 	c.group = append(c.group[:0], first)
-	size, count := first.size, len(first.writes)
+	size := first.size
 	for {
 		var next *commit
 		select {
@@ -78,8 +78,7 @@ func (c *committer) gather(first *commit) []*commit {
 		if next == nil { // nobody waits, or the store closes
 			return c.group
 		}
-		size, count = size+next.size, count+len(next.writes)
-		if size > storage.MaxTxBytes || count > storage.MaxTxWrites {
+		if size = size.Plus(next.size); !size.Fits() {
 			c.held = next
 			return c.group
 		}

@@ -40,10 +40,9 @@ type tx struct {
 	readOnly bool
 	ended    bool
 
-	writes   *Tree // nil until the first write
-	count    int   // calls of Set and Delete
-	size     int   // bytes they were given
-	tooLarge error // the first limit that was exceeded: nothing may be committed
+	writes   *Tree        // nil until the first write
+	size     storage.Size // of what it has written
+	tooLarge error        // the first limit that was exceeded: nothing may be committed
 
 	reads  [][]byte // keys read from the snapshot
 	spans  []span   // and ranges
@@ -104,13 +103,8 @@ func (t *tx) write(key, value []byte, deleted bool) error {
 	if err != nil {
 		return err
 	}
-	t.count++
-	t.size += len(key) + len(value)
-	if t.count > storage.MaxTxWrites {
-		return t.refuse("transaction of more than %d writes", storage.MaxTxWrites)
-	}
-	if t.size > storage.MaxTxBytes {
-		return t.refuse("transaction of more than %d bytes", storage.MaxTxBytes)
+	if t.size.Add(len(key), len(value)); !t.size.Fits() {
+		return t.refuse("transaction of %d bytes in %d writes", t.size.Bytes, t.size.Writes)
 	}
 	if t.writes == nil {
 		t.writes = NewTree()

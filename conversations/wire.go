@@ -1,0 +1,101 @@
+package conversations
+
+import "github.com/seed-506d8e5d/svc/internal/jsonout"
+
+// Write implements [Item]. A message has an ID and a status only where it is
+// stored or being made.
+func (m *Message) Write(w *jsonout.Writer) {
+	begin(w, m.ID, "message", m.Status)
+	w.Name("role").String(string(m.Role))
+	if m.Phase != "" {
+		w.Name("phase").String(m.Phase)
+	}
+	w.Name("content").Array()
+	for i := range m.Content {
+		m.Content[i].Write(w)
+	}
+	w.EndArray()
+	w.EndObject()
+}
+
+// Write writes the part as JSON in the form of the interface. Annotations and
+// log-probabilities are always empty.
+func (p *Part) Write(w *jsonout.Writer) {
+	w.Object()
+	w.Name("type").String(string(p.Type))
+	switch p.Type {
+	case InputFile:
+		w.Name("file_id").String(p.FileID)
+	case OutputText:
+		w.Name("text").String(p.Text)
+		for _, name := range []string{"annotations", "logprobs"} {
+			w.Name(name).Array()
+			w.EndArray()
+		}
+	default:
+		w.Name("text").String(p.Text)
+	}
+	w.EndObject()
+}
+
+// Write implements [Item].
+func (c *FunctionCall) Write(w *jsonout.Writer) {
+	begin(w, c.ID, "function_call", c.Status)
+	w.Name("call_id").String(c.CallID)
+	w.Name("name").String(c.Name)
+	w.Name("arguments").String(c.Arguments)
+	w.EndObject()
+}
+
+// Write implements [Item]: the output as the OpenAI API shows it among the input
+// items of a response.
+func (o *FunctionCallOutput) Write(w *jsonout.Writer) {
+	begin(w, o.ID, "function_call_output", Completed)
+	w.Name("call_id").String(o.CallID)
+	w.Name("output").String(o.Output)
+	w.EndObject()
+}
+
+// Write implements [Item]: the search without what it found.
+func (s *WebSearch) Write(w *jsonout.Writer) {
+	begin(w, s.ID, "web_search_call", s.Status)
+	w.Name("action").Object()
+	w.Name("type").String("search")
+	w.Name("queries").Array()
+	for _, q := range s.Queries {
+		w.String(q)
+	}
+	w.EndArray()
+	first := ""
+	if len(s.Queries) > 0 {
+		first = s.Queries[0]
+	}
+	w.Name("query").String(first)
+	w.EndObject()
+	w.EndObject()
+}
+
+// Write implements [Item].
+func (r Reference) Write(w *jsonout.Writer) {
+	begin(w, r.ID, "item_reference", "")
+	w.EndObject()
+}
+
+// begin writes what all items begin with.
+func begin(w *jsonout.Writer, id, kind string, status Status) {
+	w.Object()
+	if id != "" {
+		w.Name("id").String(id)
+	}
+	w.Name("type").String(kind)
+	if status != "" {
+		w.Name("status").String(string(status))
+	}
+}
+
+// MarshalJSON returns what Write writes.
+func (m *Message) MarshalJSON() ([]byte, error)            { return jsonout.Encode(m), nil }
+func (c *FunctionCall) MarshalJSON() ([]byte, error)       { return jsonout.Encode(c), nil }
+func (o *FunctionCallOutput) MarshalJSON() ([]byte, error) { return jsonout.Encode(o), nil }
+func (s *WebSearch) MarshalJSON() ([]byte, error)          { return jsonout.Encode(s), nil }
+func (r Reference) MarshalJSON() ([]byte, error)           { return jsonout.Encode(r), nil }

@@ -1,0 +1,39 @@
+// Package pdftext reads the text of PDF files: those that office programs, TeX,
+// browsers and scanners write, and the broken ones that people have all the
+// same. [Extract] is all there is to call; its errors say what to tell whoever
+// sent the file.
+//
+// A PDF does not hold text. It holds instructions to draw glyphs at places, in
+// objects that refer to each other, packed and possibly encrypted in a file
+// whose table of contents may be wrong. The package undoes this in three steps,
+// and its files are best read in this order, that of ISO 32000-2 for the most
+// part:
+//
+// First the upload is rewritten as the plainest PDF there is, under limits on
+// everything that a hostile file could blow up.
+//
+//   - object.go, lex.go, number.go: objects and their syntax (7.2, 7.3)
+//   - filter.go, lzw.go, predictor.go: the filters of streams (7.4)
+//   - file.go, xref.go, objstm.go: finding objects (7.5), and repair.go where
+//     the file is damaged
+//   - crypt.go: encryption with the empty password (7.6)
+//   - pages.go: the page tree (7.7)
+//   - plain.go: the plain document; meter.go: the limits
+//
+// Then github.com/ledongthuc/pdf, which by itself loops, panics and overflows the
+// stack on bad files, reads the plain document. That is reader.go.
+//
+// At last the pages are drawn, on nothing but a list of glyphs with places.
+//
+//   - pagetext.go: a page and its form fields (7.7.3, 12.5)
+//   - content.go, form.go, marked.go, textstate.go, matrix.go: content streams
+//     (7.8, 8.3 to 8.10, 9.3, 9.4, 14.6)
+//   - font.go, simplefont.go, compositefont.go: fonts (9.5 to 9.7)
+//   - encoding.go, glyphs.go, cmap.go, charset.go: from codes to characters (9.10)
+//   - truetype.go, type1.go, cff.go, fontnames.go: what font programs know of it
+//   - layout.go, columns.go, bidi.go, clean.go: from glyphs to words and lines
+//
+// What is not read: XFA forms, text outlines, and fonts that keep to themselves
+// which characters their glyphs are; those are counted in [Result]. Tables come
+// as lines with tabs.
+package pdftext

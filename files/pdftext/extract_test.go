@@ -1,0 +1,197 @@
+package pdftext
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the golden texts anew")
+
+// extract reads a PDF with the default limits.
+func extract(t *testing.T, data []byte) (Result, error) {
+	t.Helper()
+	return Extract(t.Context(), bytes.NewReader(data), int64(len(data)), Limits{})
+}
+
+func readTestdata(t testing.TB, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// The files in testdata were written by LibreOffice, pdfTeX, WeasyPrint, groff
+// with Ghostscript, ReportLab, and qpdf from groff.pdf.
+func TestExtract(t *testing.T) {
+	tests := []struct {
+		file   string
+		golden string
+		pages  int
+	}{
+		{"libreoffice.pdf", "libreoffice.txt", 2},
+		{"pdftex.pdf", "pdftex.txt", 2},
+		{"weasyprint.pdf", "weasyprint.txt", 3},
+		{"groff.pdf", "groff.txt", 1},
+		{"cjk.pdf", "cjk.txt", 1},
+		{"form.pdf", "form.txt", 1},
+		{"columns.pdf", "columns.txt", 1},
+		{"rotated.pdf", "rotated.txt", 2},
+		{"linearized.pdf", "groff.txt", 1},
+		{"object-streams.pdf", "groff.txt", 1},
+		{"encrypted-40.pdf", "groff.txt", 1},
+		{"encrypted-128.pdf", "groff.txt", 1},
+		{"encrypted-aes128.pdf", "groff.txt", 1},
+		{"encrypted-256.pdf", "groff.txt", 1},
+		{"owner-empty.pdf", "groff.txt", 1},
+	}
+	for _, test := range tests {
+		t.Run(test.file, func(t *testing.T) {
+			got, err := extract(t, readTestdata(t, test.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *update && strings.TrimSuffix(test.file, ".pdf") == strings.TrimSuffix(test.golden, ".txt") {
+				if err := os.WriteFile(filepath.Join("testdata", test.golden), []byte(got.Text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := string(readTestdata(t, test.golden)); got.Text != want {
+				t.Errorf("text:\n%s\nwant:\n%s", got.Text, want)
+			}
+			if got.Pages != test.pages || got.Repaired {
+				t.Errorf("pages %d, repaired %v; want %d, false", got.Pages, got.Repaired, test.pages)
+			}
+		})
+	}
+}
+
+func TestScanHasNoText(t *testing.T) {
+	got, err := extract(t, readTestdata(t, "scan.pdf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Result{Pages: 2}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	groff := readTestdata(t, "groff.pdf")
+	tests := []struct {
+		name   string
+		data   []byte
+		limits Limits
+		want   error
+	}{
+		{"password", readTestdata(t, "password.pdf"), Limits{}, ErrPassword},
+		{"empty", nil, Limits{}, ErrNotPDF},
+		{"text", []byte("Dear Sir or Madam"), Limits{}, ErrNotPDF},
+		{"header only", []byte("%PDF-1.7\n"), Limits{}, ErrDamaged},
+		{"no page left", groff[:500], Limits{}, ErrDamaged},
+		{"file limit", groff, Limits{File: 1000}, ErrTooLarge},
+		{"stream limit", groff, Limits{Stream: 100}, ErrTooLarge},
+		{"total limit", groff, Limits{Total: 100}, ErrTooLarge},
+		{"page limit", readTestdata(t, "weasyprint.pdf"), Limits{Pages: 2}, ErrTooLarge},
+		{"object limit", groff, Limits{Objects: 2}, ErrTooLarge},
+		{"operator limit", groff, Limits{Operators: 5}, ErrTooLarge},
+		{"text limit", groff, Limits{Text: 20}, ErrTooLarge},
+		{"unmapped", sample{
+			font:    "<</Type/Font/Subtype/Type0/Encoding/Identity-H/DescendantFonts[<</Subtype/CIDFontType2>>]>>",
+			content: "BT /F 12 Tf 50 700 Td <00010002> Tj ET",
+		}.bytes(), Limits{}, ErrUndecodable},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := Extract(t.Context(), bytes.NewReader(test.data), int64(len(test.data)), test.limits)
+			if !errors.Is(err, test.want) || got.Text != "" {
+				t.Errorf("got %q, %v; want \"\", %v", got.Text, err, test.want)
+			}
+		})
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	cause := errors.New("the caller went away")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	data := readTestdata(t, "pdftex.pdf")
+	if _, err := Extract(ctx, bytes.NewReader(data), int64(len(data)), Limits{}); !errors.Is(err, cause) {
+		t.Errorf("got %v, want %v", err, cause)
+	}
+}
+
+func TestReadError(t *testing.T) {
+	data := readTestdata(t, "groff.pdf")
+	_, err := Extract(t.Context(), bytes.NewReader(data), int64(len(data))+1, Limits{})
+	if err == nil || errors.Is(err, ErrDamaged) || errors.Is(err, ErrNotPDF) {
+		t.Errorf("got %v, want the error of reading", err)
+	}
+}
+
+func TestDamagedFilesGiveWhatIsThere(t *testing.T) {
+	web := readTestdata(t, "weasyprint.pdf")
+	whole := string(readTestdata(t, "weasyprint.txt"))
+	packed := readTestdata(t, "object-streams.pdf")
+	groff := string(readTestdata(t, "groff.txt"))
+	plain := readTestdata(t, "groff.pdf")
+	tests := []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"end cut off", web[:len(web)-100], whole},
+		{"startxref elsewhere", bytes.Replace(web, []byte("startxref\n"), []byte("startxref\n7"), 1), whole},
+		{"offsets moved", append([]byte("%PDF-1.7\n%moved\n"), web...), whole},
+		{"object streams, end cut off", packed[:len(packed)-60], groff},
+		{"no header", plain[9:], groff},
+		{"stream length wrong", bytes.ReplaceAll(plain, []byte("/Length "), []byte("/Length 9")), groff},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := extract(t, test.data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Text != test.want {
+				t.Errorf("text:\n%s\nwant:\n%s", got.Text, test.want)
+			}
+		})
+	}
+}
+
+func TestTruncatedFileKeepsItsFirstPages(t *testing.T) {
+	data := sample{pages: []string{"BT /F 12 Tf 50 700 Td (one) Tj ET", "BT /F 12 Tf 50 700 Td (two) Tj ET"}}.bytes()
+	cut := bytes.Index(data, []byte("(two)"))
+	got, err := extract(t, data[:cut])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Result{Text: "one\n\f\f", Pages: 2, Repaired: true, Glyphs: 3}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// Files that are made to hang or to crash a reader: each has to end soon, with
+// or without text.
+func TestHostileFilesEnd(t *testing.T) {
+	for name, data := range hostileFiles() {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := Extract(ctx, bytes.NewReader(data), int64(len(data)), Limits{Total: 32 << 20, Forms: 2000, Operators: 1_000_000})
+			if errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%d bytes: %v", len(data), err)
+			}
+		})
+	}
+}

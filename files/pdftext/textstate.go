@@ -1,0 +1,183 @@
+package pdftext
+
+import "math"
+
+// Text (ISO 32000-2, 9.3 and 9.4): the operators that place glyphs.
+
+// textState is the text part of the graphics state.
+type textState struct {
+	font      *font // nil before the first Tf
+	size      float64
+	charSpace float64
+	wordSpace float64
+	scale     float64 // horizontal, 1 for 100 %
+	leading   float64
+	rise      float64
+}
+
+func (s *stream) textOperator(op string) {
+	t := &s.state.text
+	switch op {
+	case "BT":
+		s.textMatrix, s.lineMatrix = identityMatrix, identityMatrix
+	case "Tf":
+		if n := len(s.operands); n >= 2 {
+			t.font = s.resources.font(s.operands[n-2].str)
+			t.size = s.number(1, 2)
+		}
+	case "Tc":
+		t.charSpace = s.number(0, 1)
+	case "Tw":
+		t.wordSpace = s.number(0, 1)
+	case "Tz":
+		t.scale = s.number(0, 1) / 100
+	case "TL":
+		t.leading = s.number(0, 1)
+	case "Ts":
+		t.rise = s.number(0, 1)
+	case "Td":
+		s.nextLine(s.number(0, 2), s.number(1, 2))
+	case "TD":
+		t.leading = -s.number(1, 2)
+		s.nextLine(s.number(0, 2), s.number(1, 2))
+	case "T*":
+		s.nextLine(0, -t.leading)
+	case "Tm":
+		if m, ok := s.matrix(); ok {
+			s.textMatrix, s.lineMatrix = m, m
+		}
+	case "Tj", "TJ":
+		s.showOperands()
+	case "'":
+		s.nextLine(0, -t.leading)
+		s.showOperands()
+	case "\"":
+		if len(s.operands) >= 3 {
+			t.wordSpace, t.charSpace = s.number(0, 3), s.number(1, 3)
+		}
+		s.nextLine(0, -t.leading)
+		s.showOperands()
+	}
+}
+
+func (s *stream) nextLine(x, y float64) {
+	s.lineMatrix = translation(x, y).then(s.lineMatrix)
+	s.textMatrix = s.lineMatrix
+}
+
+// showOperands shows strings, and arrays of strings with adjustments between
+// them.
+func (s *stream) showOperands() {
+	s.shown = 0
+	for _, o := range s.operands {
+		s.shown += len(o.str)
+		for _, x := range o.items {
+			s.shown += len(x.str)
+		}
+	}
+	for _, o := range s.operands {
+		if o.kind == text {
+			s.show(o.str)
+		}
+		for _, x := range o.items {
+			switch x.kind {
+			case text:
+				s.show(x.str)
+			case number:
+				s.adjust(x.num)
+			}
+		}
+	}
+}
+
+// adjust moves by an amount in thousandths of the font size, backwards.
+func (s *stream) adjust(amount float64) {
+	t := &s.state.text
+	distance := -amount / 1000 * t.size
+	if t.font != nil && t.font.vertical() {
+		s.textMatrix = translation(0, distance).then(s.textMatrix)
+		return
+	}
+	s.textMatrix = translation(distance*t.scale, 0).then(s.textMatrix)
+}
+
+func (s *stream) show(raw string) {
+	t := &s.state.text
+	if t.font == nil {
+		t.font = fallbackFont()
+	}
+	for g := range t.font.glyphs(raw) {
+		if !s.doc.meter.alive() {
+			return
+		}
+		s.showGlyph(g)
+	}
+}
+
+// Tracking is character spacing of at most so many ems in strings of at least
+// so many bytes.
+const (
+	maxTracking = 0.5
+	minTracked  = 5
+)
+
+// showGlyph places one glyph and moves on by its width.
+func (s *stream) showGlyph(g glyph) {
+	t := &s.state.text
+	toPage := s.textMatrix.then(s.state.ctm)
+	rendering := matrix{t.size * t.scale, 0, 0, t.size, 0, t.rise}.then(toPage)
+
+	spacing := t.charSpace
+	if g.isSpace {
+		spacing += t.wordSpace
+	}
+	// Character spacing is tracking, and as good as part of the glyph, unless
+	// it sets the cells of a table apart or stands in for a word space.
+	extent := spacing
+	if t.charSpace > maxTracking*math.Abs(t.size) || s.shown < minTracked {
+		extent = 0
+	}
+	direction := vector{rendering[0], rendering[1]}
+	advance, end := translation((g.width*t.size+spacing)*t.scale, 0), translation((g.width*t.size+extent)*t.scale, 0)
+	switch {
+	case t.font.vertical():
+		direction = vector{-rendering[2], -rendering[3]}
+		advance, end = translation(0, spacing-t.size), translation(0, extent-t.size)
+	case t.size < 0:
+		direction = direction.times(-1)
+	}
+	after := translation(0, t.rise).then(end).then(toPage)
+	s.textMatrix = advance.then(s.textMatrix)
+
+	p := placed{
+		text: g.text, start: vector{rendering[4], rendering[5]}, end: vector{after[4], after[5]},
+		size: vector{rendering[2], rendering[3]}.length(), direction: direction.unit(),
+	}
+	if t.font.type3 { // its font size says little
+		if h := p.end.minus(p.start).length(); h > 0 && (p.size < h/3 || p.size > h*20) {
+			p.size = h
+		}
+	}
+	s.emit(g, p)
+}
+
+// emit counts a glyph and hands it to the layout unless it cannot be seen.
+func (s *stream) emit(g glyph, p placed) {
+	s.doc.glyphs++
+	if !g.known {
+		s.doc.unmapped++
+	}
+	if s.marks.hidden > 0 || s.page != nil && !s.page.holds(p.start) {
+		return
+	}
+	if actual, ok := s.marks.replacement(); ok {
+		p.text = actual
+		if actual == "" {
+			s.out.extend(p.end)
+			return
+		}
+	} else if p.text == "" && !g.known {
+		return // leaves a gap, which separates words
+	}
+	s.out.place(p)
+}

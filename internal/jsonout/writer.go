@@ -1,0 +1,183 @@
+package jsonout
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Writer appends JSON text to a buffer, for what is encoded too often for
+// reflection or has an order that maps lose. It puts the commas; that names and
+// values take turns is up to its user. The zero value is ready to use, and so is
+// a Writer over a buffer that is used again.
+type Writer struct{ Buf []byte }
+
+// Writable is a value that writes itself.
+type Writable interface{ Write(w *Writer) }
+
+// Encode returns what v writes, which is what its MarshalJSON should do.
+func Encode(v Writable) []byte {
+	var w Writer
+	v.Write(&w)
+	return w.Buf
+}
+
+// separate puts a comma before a name or value that is not the first of what
+// is open.
+func (w *Writer) separate() {
+	if n := len(w.Buf); n > 0 {
+		switch w.Buf[n-1] {
+		case '{', '[', ':', ' ': // a space ends what an event begins with
+		default:
+			w.Buf = append(w.Buf, ',')
+		}
+	}
+}
+
+// Object and EndObject begin and end an object, Array and EndArray an array.
+func (w *Writer) Object()    { w.separate(); w.Buf = append(w.Buf, '{') }
+func (w *Writer) EndObject() { w.Buf = append(w.Buf, '}') }
+func (w *Writer) Array()     { w.separate(); w.Buf = append(w.Buf, '[') }
+func (w *Writer) EndArray()  { w.Buf = append(w.Buf, ']') }
+
+// Name begins a member of an object. It returns w, for the value to follow.
+func (w *Writer) Name(name string) *Writer {
+	w.separate()
+	w.Buf = appendString(w.Buf, name)
+	w.Buf = append(w.Buf, ':')
+	return w
+}
+
+// String writes a string. Bytes that are not UTF-8 become U+FFFD.
+func (w *Writer) String(s string) {
+	w.separate()
+	w.Buf = appendString(w.Buf, s)
+}
+
+// OptionalString writes a string, or null for an empty one.
+func (w *Writer) OptionalString(s string) {
+	if s == "" {
+		w.Null()
+		return
+	}
+	w.String(s)
+}
+
+// Int writes an integer.
+func (w *Writer) Int(n int64) {
+	w.separate()
+	w.Buf = strconv.AppendInt(w.Buf, n, 10)
+}
+
+// OptionalInt writes an integer, or null for 0.
+func (w *Writer) OptionalInt(n int64) {
+	if n == 0 {
+		w.Null()
+		return
+	}
+	w.Int(n)
+}
+
+// Bool writes true or false.
+func (w *Writer) Bool(b bool) {
+	w.separate()
+	w.Buf = strconv.AppendBool(w.Buf, b)
+}
+
+// Null writes null.
+func (w *Writer) Null() {
+	w.separate()
+	w.Buf = append(w.Buf, "null"...)
+}
+
+// Float writes a finite number as encoding/json does: with as few digits as tell
+// it from its neighbours, and an exponent only where it is very large or small.
+func (w *Writer) Float(f float64) {
+	w.separate()
+	format := byte('f')
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		format = 'e'
+	}
+	w.Buf = strconv.AppendFloat(w.Buf, f, format, -1, 64)
+	if n := len(w.Buf); format == 'e' && w.Buf[n-4] == 'e' && w.Buf[n-3] == '-' && w.Buf[n-2] == '0' {
+		w.Buf = append(w.Buf[:n-2], w.Buf[n-1]) // e-09 is written e-9
+	}
+}
+
+// Raw writes a value that is JSON already, without the blanks between its parts,
+// or null where there is none. What is not valid JSON becomes null, too: it
+// would make the whole text invalid.
+func (w *Writer) Raw(raw json.RawMessage) {
+	if len(raw) == 0 {
+		w.Null()
+		return
+	}
+	w.separate()
+	b := bytes.NewBuffer(w.Buf)
+	if json.Compact(b, raw) != nil {
+		w.Buf = append(w.Buf, "null"...)
+		return
+	}
+	w.Buf = b.Bytes()
+}
+
+// Tags writes string tags in the order of their names; nil is an empty object.
+func Tags(w *Writer, tags map[string]string) {
+	w.Object()
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		w.Name(name).String(tags[name])
+	}
+	w.EndObject()
+}
+
+const hex = "0123456789abcdef"
+
+// appendString appends s as a JSON string, as [Marshal] writes it.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, n := rune(c), 1
+		if c >= utf8.RuneSelf {
+			r, n = utf8.DecodeRuneInString(s[i:])
+			if (r != utf8.RuneError || n > 1) && r != '\u2028' && r != '\u2029' {
+				i += n
+				continue
+			}
+		}
+		b = append(b, s[start:i]...)
+		b = appendEscape(b, r)
+		i += n
+		start = i
+	}
+	b = append(b, s[start:]...)
+	return append(b, '"')
+}
+
+// appendEscape appends the escape of one character of the basic plane.
+func appendEscape(b []byte, r rune) []byte {
+	switch r {
+	case '"', '\\':
+		return append(b, '\\', byte(r))
+	case '\b':
+		return append(b, '\\', 'b')
+	case '\f':
+		return append(b, '\\', 'f')
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\r':
+		return append(b, '\\', 'r')
+	case '\t':
+		return append(b, '\\', 't')
+	}
+	return append(b, '\\', 'u', hex[r>>12&0xf], hex[r>>8&0xf], hex[r>>4&0xf], hex[r&0xf])
+}

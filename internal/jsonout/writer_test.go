@@ -1,0 +1,73 @@
+package jsonout
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+func TestWriter(t *testing.T) {
+	var w Writer
+	w.Object()
+	w.Name("s").String(`a"b`)
+	w.Name("n").OptionalString("")
+	w.Name("i").Int(-7)
+	w.Name("z").OptionalInt(0)
+	w.Name("b").Bool(true)
+	w.Name("f").Float(0.25)
+	w.Name("r").Raw(json.RawMessage("{ \"a\" :\n [ 1, \"x y\" ] }"))
+	w.Name("none").Raw(nil)
+	w.Name("bad").Raw(json.RawMessage("{"))
+	w.Name("list").Array()
+	w.Int(1)
+	w.Object()
+	w.EndObject()
+	w.Array()
+	w.EndArray()
+	w.String("{")
+	w.String("x")
+	w.EndArray()
+	w.Name("empty").Object()
+	w.EndObject()
+	w.EndObject()
+	want := `{"s":"a\"b","n":null,"i":-7,"z":null,"b":true,"f":0.25,"r":{"a":[1,"x y"]},"none":null,"bad":null,` +
+		`"list":[1,{},[],"{","x"],"empty":{}}`
+	if got := string(w.Buf); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// FuzzString and FuzzFloat hold the Writer against encoding/json.
+func FuzzString(f *testing.F) {
+	for _, s := range []string{"", "plain", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "<&>", "é漢😀\u2028\u2029", "\xff\xc3(", "a\xffb", "\xed\xa0\x80"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		want, err := Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w Writer
+		w.String(s)
+		if string(w.Buf) != string(want) {
+			t.Errorf("%q:\ngot  %s\nwant %s", s, w.Buf, want)
+		}
+	})
+}
+
+func FuzzFloat(f *testing.F) {
+	for _, n := range []float64{0, 1, -1.5, 1e-7, 1.25e-9, 1e-10, 1e20, 1e21, 1e300, math.SmallestNonzeroFloat64, 0.1, 1.0 / 3} {
+		f.Add(n)
+	}
+	f.Fuzz(func(t *testing.T, n float64) {
+		want, err := Marshal(n)
+		if err != nil {
+			t.Skip("not finite")
+		}
+		var w Writer
+		w.Float(n)
+		if string(w.Buf) != string(want) {
+			t.Errorf("got %s, want %s", w.Buf, want)
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package responses
+
+import (
+	"cmp"
+
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// MarshalJSON returns what [Response.Write] writes.
+func (r *Response) MarshalJSON() ([]byte, error) { return jsonout.Encode(r), nil }
+
+// Write writes the response object of the spec, with the fields that the OpenAI
+// API and the Open Responses schema require beside it.
+func (r *Response) Write(w *jsonout.Writer) {
+	e := &r.Echo
+	w.Object()
+	w.Name("id").String(r.ID)
+	w.Name("object").String("response")
+	w.Name("created_at").Int(r.CreatedAt)
+	w.Name("completed_at").OptionalInt(r.CompletedAt)
+	w.Name("status").String(string(r.Status))
+	w.Name("background").Bool(false)
+	w.Name("conversation").Object()
+	w.Name("id").String(r.Conversation)
+	w.EndObject()
+	r.writeEnd(w)
+	w.Name("instructions").OptionalString(e.Instructions)
+	writeOptionalInt(w.Name("max_output_tokens"), e.MaxOutputTokens)
+	w.Name("max_tool_calls").Null()
+	jsonout.Tags(w.Name("metadata"), e.Metadata)
+	w.Name("model").String(e.Model)
+	w.Name("output").Array()
+	for _, item := range r.Output {
+		item.Write(w)
+	}
+	w.EndArray()
+	w.Name("parallel_tool_calls").Bool(e.ParallelToolCalls == nil || *e.ParallelToolCalls)
+	w.Name("presence_penalty").Int(0)
+	w.Name("frequency_penalty").Int(0)
+	w.Name("previous_response_id").OptionalString(e.PreviousResponseID)
+	w.Name("prompt_cache_key").Null()
+	writeReasoning(w.Name("reasoning"), e.ReasoningEffort)
+	w.Name("safety_identifier").Null()
+	w.Name("service_tier").String("default")
+	w.Name("store").Bool(!e.Unstored)
+	writeOrOne(w.Name("temperature"), e.Temperature)
+	w.Name("text").Object()
+	writeFormat(w.Name("format"), e.Format)
+	w.EndObject()
+	writeToolChoice(w.Name("tool_choice"), e)
+	w.Name("tools").Array()
+	for i := range e.Tools {
+		writeTool(w, &e.Tools[i], e.SearchType)
+	}
+	w.EndArray()
+	w.Name("top_logprobs").Int(0)
+	writeOrOne(w.Name("top_p"), e.TopP)
+	w.Name("truncation").String("disabled")
+	writeUsage(w.Name("usage"), r.Usage)
+	w.EndObject()
+}
+
+// writeEnd writes how the turn ended, where it did not simply complete.
+func (r *Response) writeEnd(w *jsonout.Writer) {
+	w.Name("error")
+	if r.Error == nil {
+		w.Null()
+	} else {
+		w.Object()
+		w.Name("code").String(r.Error.Code)
+		w.Name("message").String(r.Error.Message)
+		w.EndObject()
+	}
+	w.Name("incomplete_details")
+	if r.Incomplete == "" {
+		w.Null()
+		return
+	}
+	w.Object()
+	w.Name("reason").String(r.Incomplete)
+	w.EndObject()
+}
+
+func writeReasoning(w *jsonout.Writer, effort string) {
+	if effort == "" {
+		w.Null()
+		return
+	}
+	w.Object()
+	w.Name("effort").String(effort)
+	w.Name("summary").Null()
+	w.EndObject()
+}
+
+func writeFormat(w *jsonout.Writer, f model.Format) {
+	w.Object()
+	w.Name("type").String(string(cmp.Or(f.Type, model.FormatText)))
+	if f.Type == model.FormatSchema {
+		w.Name("name").String(f.Name)
+		w.Name("description").OptionalString(f.Description)
+		w.Name("strict").Bool(f.Strict)
+		w.Name("schema").Raw(f.Schema)
+	}
+	w.EndObject()
+}
+
+func writeTool(w *jsonout.Writer, t *model.Tool, searchType string) {
+	w.Object()
+	if t.Search {
+		w.Name("type").String(cmp.Or(searchType, WebSearchPreview))
+		w.EndObject()
+		return
+	}
+	w.Name("type").String("function")
+	w.Name("name").String(t.Name)
+	w.Name("description").OptionalString(t.Description)
+	w.Name("parameters").Raw(t.Parameters)
+	w.Name("strict").Bool(t.Strict)
+	w.EndObject()
+}
+
+func writeToolChoice(w *jsonout.Writer, e *Echo) {
+	c := e.ToolChoice
+	if c.Mode != model.ToolNamed {
+		w.String(string(cmp.Or(c.Mode, model.ToolAuto)))
+		return
+	}
+	w.Object()
+	if c.Name == searchName && e.SearchType != "" {
+		w.Name("type").String(e.SearchType)
+	} else {
+		w.Name("type").String("function")
+		w.Name("name").String(c.Name)
+	}
+	w.EndObject()
+}
+
+// writeUsage writes usage by the spec: reasoning_tokens are always 0, and
+// counted as output.
+func writeUsage(w *jsonout.Writer, u *model.Usage) {
+	if u == nil {
+		w.Null()
+		return
+	}
+	w.Object()
+	w.Name("input_tokens").Int(int64(u.InputTokens))
+	w.Name("input_tokens_details").Object()
+	w.Name("cached_tokens").Int(int64(u.CachedTokens))
+	w.Name("cache_write_tokens").Int(0)
+	w.EndObject()
+	w.Name("output_tokens").Int(int64(u.OutputTokens))
+	w.Name("output_tokens_details").Object()
+	w.Name("reasoning_tokens").Int(0)
+	w.EndObject()
+	w.Name("total_tokens").Int(int64(u.InputTokens + u.OutputTokens))
+	w.EndObject()
+}
+
+func writeOptionalInt(w *jsonout.Writer, n *int) {
+	if n == nil {
+		w.Null()
+		return
+	}
+	w.Int(int64(*n))
+}
+
+// writeOrOne writes a sampling parameter, or the one that holds where none is
+// given.
+func writeOrOne(w *jsonout.Writer, v *float64) {
+	if v == nil {
+		w.Int(1)
+		return
+	}
+	w.Float(*v)
+}
