@@ -178,7 +178,7 @@ func TestAHistoryThatNoModelCouldReadIsRefused(t *testing.T) {
 	is.NoErr(err)
 	big := &Message{Role: model.User, Content: []Part{{Type: InputText, Text: strings.Repeat("x", 1<<19)}}}
 	var ids []string
-	for range maxHistory>>19 {
+	for range maxHistory >> 19 {
 		added, err := s.AddItems(t.Context(), caller, c.ID, []*Message{big})
 		is.NoErr(err)
 		ids = append(ids, added[0].ItemID())
