@@ -112,6 +112,10 @@ func (a *API) routes() map[string]methods {
 			"GET": authenticated(a.getConversation), "POST": authenticated(a.updateConversation), "DELETE": authenticated(a.deleteConversation)},
 		"/v1/conversations/{conversation_id}/items":           {"GET": authenticated(a.listItems), "POST": authenticated(a.addItems)},
 		"/v1/conversations/{conversation_id}/items/{item_id}": {"GET": authenticated(a.getItem), "DELETE": authenticated(a.deleteItem)},
+
+		"/v1/files":                   {"POST": authenticated(a.uploadFile), "GET": authenticated(a.listFiles)},
+		"/v1/files/{file_id}":         {"GET": authenticated(a.getFile), "DELETE": authenticated(a.deleteFile)},
+		"/v1/files/{file_id}/content": {"GET": authenticated(a.fileContent)},
 	}
 }
 

@@ -8,17 +8,21 @@ import (
 	"text/tabwriter"
 )
 
-// command is something that svcd does to a running server.
+// command is something that svcd does with a running server.
 type command struct {
 	words string // how it is called: one word or two
-	args  string // the names of its arguments, all required
+	args  string // the names of its arguments, all required; the last may be repeated where it ends in …
 	help  string // what it does, in one line
 
 	// prepare defines the command's own flags and returns what runs it.
 	prepare func(*flag.FlagSet) action
 }
 
-// action runs a command whose flags have been read. It has as many arguments as
+// ofUser reports whether the command is one of users, who have an API key, and
+// not of the operator, who has the admin key.
+func (c command) ofUser() bool { return strings.HasPrefix(c.words, "files ") }
+
+// action runs a command whose flags have been read. It has the arguments that
 // the command names.
 type action func(ctx context.Context, s *session, args []string) error
 
@@ -32,7 +36,7 @@ type session struct {
 // commands is the table of all commands, in the order of the help.
 func commands() []command {
 	var all []command
-	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), backupCommands()} {
+	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), fileCommands(), backupCommands()} {
 		all = append(all, group...)
 	}
 	return all
@@ -77,7 +81,11 @@ func (e environment) runCommand(ctx context.Context, c command, args []string) e
 	flags := flag.NewFlagSet("svcd "+c.words, flag.ContinueOnError)
 	flags.SetOutput(e.stderr)
 	flags.StringVar(&s.url, "url", "http://127.0.0.1:8080", "`URL` of the server")
-	flags.StringVar(&s.key, "admin-key", "", "the server's admin `key`")
+	if c.ofUser() {
+		flags.StringVar(&s.key, "key", "", "an API `key`")
+	} else {
+		flags.StringVar(&s.key, "admin-key", "", "the server's admin `key`")
+	}
 	if err := e.setFlags(flags); err != nil {
 		return err
 	}
@@ -91,7 +99,7 @@ func (e environment) runCommand(ctx context.Context, c command, args []string) e
 	if err != nil {
 		return err
 	}
-	if len(values) != len(strings.Fields(c.args)) {
+	if need := len(strings.Fields(c.args)); len(values) < need || len(values) > need && !strings.HasSuffix(c.args, "…") {
 		return fmt.Errorf("it is called as: svcd %s", strings.TrimSpace(c.words+" "+c.args))
 	}
 	return run(ctx, s, values)

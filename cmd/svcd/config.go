@@ -95,6 +95,8 @@ func variable(flag string) string {
 		return "SVC_SEARCH_URL"
 	case "upstream":
 		return "SVC_UPSTREAM_URL"
+	case "key":
+		return "SVC_API_KEY"
 	}
 	return "SVC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

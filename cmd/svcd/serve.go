@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model/openai"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
@@ -79,11 +81,18 @@ func (e environment) serve(ctx context.Context, c config) error {
 // open opens the store and makes the service. The key is the one that the first
 // start creates, empty otherwise.
 func (c config) open(ctx context.Context, logger *slog.Logger, backend *openai.Backend, observer *observer) (service *svc.Service, key string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot find the program that extracts text, which is this one: %w", err)
+	}
 	store, err := c.openStore(logger)
 	if err != nil {
 		return nil, "", err
 	}
-	options := svc.Options{Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices}
+	options := svc.Options{
+		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices,
+		Extractor: &files.Process{Command: []string{self, extractCommand}},
+	}
 	if backend != nil {
 		options.Backend = backend
 	}
