@@ -41,7 +41,7 @@ type call struct {
 
 func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
 	c := &call{api: a, w: &answer{ResponseWriter: w}, r: r, id: a.opts.NewRequestID(), shape: shapeA, start: time.Now()}
-	if r.URL.Path == decisionsPath {
+	if r.URL.Path == decisionsPath || strings.HasPrefix(r.URL.Path, decisionsPath+"/") {
 		c.shape = shapeB
 	}
 	return c
@@ -160,7 +160,7 @@ func (c *call) read(limit int64) ([]byte, error) {
 // the wire alone.
 func (c *call) methodNotAllowed(allow string) error {
 	c.w.Header().Set("Allow", allow)
-	e := &fault.Error{Kind: fault.Invalid, Code: "method_not_allowed", Message: c.r.Method + " is not allowed here; " + allow + " is."}
+	e := &fault.Error{Kind: fault.Invalid, Code: "method_not_allowed", Message: "The method " + c.r.Method + " is not allowed here, only " + allow + "."}
 	c.err = e
 	c.shape(&fixedStatus{c.w, http.StatusMethodNotAllowed}, e)
 	return nil

@@ -10,6 +10,7 @@ package httpapi
 import (
 	"log/slog"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -72,7 +73,21 @@ func (a *API) tables() []map[string]methods {
 }
 
 // ServeHTTP implements [http.Handler].
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !plain(r) {
+		a.handler(nil).ServeHTTP(w, r)
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// plain reports whether the request names a path as routes are written. The mux
+// answers others by itself, with a redirect or an error page, which no client
+// of the interface expects.
+func plain(r *http.Request) bool {
+	p := r.URL.EscapedPath()
+	return r.Method != http.MethodConnect && strings.HasPrefix(p, "/") && (path.Clean(p) == strings.TrimSuffix(p, "/") || p == "/")
+}
 
 // endpoint answers one kind of request. It either writes an answer and returns
 // nil, or writes nothing and returns an error for the route's shape.
@@ -144,6 +159,9 @@ func (m methods) allowed() string {
 	var names []string
 	for name := range m {
 		names = append(names, name)
+		if name == http.MethodGet {
+			names = append(names, http.MethodHead)
+		}
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")

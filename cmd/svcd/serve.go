@@ -39,6 +39,8 @@ func (e environment) serve(ctx context.Context, c config) error {
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+
+		DisableGeneralOptionsHandler: true, // its answers have no request ID
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
