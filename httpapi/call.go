@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/guard"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 )
 
@@ -191,7 +192,7 @@ func (c *call) finish() {
 	if p != nil && p != http.ErrAbortHandler {
 		c.err = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternal, Message: "An internal error occurred."}
 		c.api.opts.Logger.LogAttrs(c.ctx(), slog.LevelError, "panic",
-			slog.String("request_id", c.id), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			slog.String("request_id", c.id), slog.String("panic", guard.Describe(p)), slog.String("stack", string(debug.Stack())))
 		if c.w.status == 0 {
 			c.shape(c.w, c.err)
 			p = nil
@@ -203,13 +204,17 @@ func (c *call) finish() {
 	}
 }
 
-// log writes the request's line.
+// logged is how many bytes of a text that the client chose a log line has.
+const logged = 128
+
+// log writes the request's line. Of what the client sent it has the method, the
+// path and the name of the model.
 func (c *call) log() {
 	level := slog.LevelInfo
 	attrs := []slog.Attr{
 		slog.String("request_id", c.id),
-		slog.String("method", c.r.Method),
-		slog.String("path", c.r.URL.Path),
+		slog.String("method", clip(c.r.Method)),
+		slog.String("path", clip(c.r.URL.Path)),
 		slog.Int("status", c.w.status),
 		slog.Duration("duration", time.Since(c.start)),
 	}
@@ -217,7 +222,7 @@ func (c *call) log() {
 		attrs = append(attrs, slog.String("organization", c.caller.Organization), slog.String("key", c.caller.Key))
 	}
 	if c.model != "" {
-		attrs = append(attrs, slog.String("model", c.model), slog.Int("input_tokens", c.inputTokens), slog.Int("output_tokens", c.outputTokens))
+		attrs = append(attrs, slog.String("model", clip(c.model)), slog.Int("input_tokens", c.inputTokens), slog.Int("output_tokens", c.outputTokens))
 	}
 	if c.err != nil {
 		attrs = append(attrs, slog.String("error", c.err.Code))
@@ -232,4 +237,11 @@ func (c *call) log() {
 		}
 	}
 	c.api.opts.Logger.LogAttrs(c.ctx(), level, "request", attrs...)
+}
+
+func clip(text string) string {
+	if len(text) <= logged {
+		return text
+	}
+	return strings.ToValidUTF8(text[:logged], "") + "…"
 }
