@@ -21,8 +21,14 @@ import (
 // Decisions have limits of their own.
 const MaxBody = 16 << 20
 
-// bodyTimeout is how long a client may take to send a JSON body.
-const bodyTimeout = 5 * time.Minute
+const (
+	// bodyTimeout is how long a client may take to send a JSON body, and to take
+	// a JSON answer.
+	bodyTimeout = 5 * time.Minute
+	// restTimeout is how long a client may take to send a body that nobody reads:
+	// the server reads some of it before it answers.
+	restTimeout = 5 * time.Second
+)
 
 // call is one request on its way through an endpoint.
 type call struct {
@@ -157,6 +163,12 @@ func (c *call) read(limit int64) ([]byte, error) {
 	return data, nil
 }
 
+// leaveBody gives up on what is left of the body once the endpoint is done. The
+// server sets the deadline anew for the next request.
+func (c *call) leaveBody() {
+	_ = http.NewResponseController(c.w.ResponseWriter).SetReadDeadline(time.Now().Add(restTimeout))
+}
+
 // methodNotAllowed answers 405, which no kind of error stands for: it exists on
 // the wire alone.
 func (c *call) methodNotAllowed(allow string) error {
@@ -175,6 +187,8 @@ type fixedStatus struct {
 
 func (f *fixedStatus) WriteHeader(int) { f.ResponseWriter.WriteHeader(f.status) }
 
+func (f *fixedStatus) Unwrap() http.ResponseWriter { return f.ResponseWriter }
+
 // fail answers with an error, or aborts the connection where an answer has
 // begun: a client must not take what it has for the whole.
 func (c *call) fail(err error) {
@@ -185,10 +199,11 @@ func (c *call) fail(err error) {
 	c.shape(c.w, c.err)
 }
 
-// finish ends the call: a panic becomes a 500 where nothing was written, and
-// the request is logged once.
+// finish ends the call: a panic becomes a 500 where nothing was written, nobody
+// waits long for the rest of the body, and the request is logged once.
 func (c *call) finish() {
 	p := recover()
+	c.leaveBody()
 	if p != nil && p != http.ErrAbortHandler {
 		c.err = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternal, Message: "An internal error occurred."}
 		c.api.opts.Logger.LogAttrs(c.ctx(), slog.LevelError, "panic",
