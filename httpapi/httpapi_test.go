@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"bufio"
+	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
 
 // requestLine is the first line of a request, sent as it stands to a server, and
@@ -100,3 +105,72 @@ func TestEveryAnswer(t *testing.T) {
 }
 
 const chatPathOf = "/v1/chat/completions"
+
+// TestStarting asks a server whose service is not open yet.
+func TestStarting(t *testing.T) {
+	a := Starting(Options{Logger: slog.New(slog.DiscardHandler), NewRequestID: func() string { return "req_1" }})
+	const shapeA = `{"error":{"message":"The service is not ready.","type":"server_error","param":null,"code":"service_unavailable"}}`
+	for path, want := range map[string]exchange{
+		"/healthz":    {status: 200, want: `{"status":"ok"}`},
+		"/readyz":     {status: 503, want: shapeA},
+		chatPathOf:    {status: 503, want: shapeA},
+		decisionsPath: {status: 503, want: `{"detail":{"error_type":"service_unavailable","message":"The service is not ready."}}`},
+	} {
+		w := send(a, "", "GET", path, "")
+		if w.Code != want.status || w.Body.String() != want.want || w.Header().Get("X-Request-Id") != "req_1" {
+			t.Errorf("%s: got %d %s with the ID %q, want %d %s", path, w.Code, w.Body, w.Header().Get("X-Request-Id"), want.status, want.want)
+		}
+		if after := w.Header().Get("Retry-After"); (after == "1") != (want.status == 503) {
+			t.Errorf("%s: Retry-After is %q", path, after)
+		}
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	a := newAdminAPI(t, svc.Options{}, Options{Ready: func() error { return errors.New("no model server") }})
+	want := `{"error":{"message":"The service is not ready.","type":"server_error","param":null,"code":"service_unavailable"}}`
+	if w := send(a, "", "GET", "/readyz", ""); w.Code != 503 || w.Body.String() != want {
+		t.Errorf("got %d %s, want 503 %s", w.Code, w.Body, want)
+	}
+	if w := send(a, "", "GET", "/healthz", ""); w.Code != 200 {
+		t.Errorf("healthz: got %d, want 200", w.Code)
+	}
+}
+
+// TestModels reads the list with a key for every model and with one for one.
+func TestModels(t *testing.T) {
+	const created = 1_600_000_000
+	script := &modeltest.Script{Infos: []model.Info{
+		{ID: "a/b", Created: created, OwnedBy: "us", Generates: true},
+		{ID: "c", Created: created, OwnedBy: "them", Decides: true},
+	}}
+	a := newAdminAPI(t, svc.Options{Backend: script}, Options{})
+	organization, every := newLimited(t, a, 0, 0)
+	one, err := a.service.CreateKey(t.Context(), accounts.NewKey{OrganizationID: organization, Models: []string{"c"}})
+	check(t, err)
+	const (
+		first  = `{"id":"a/b","object":"model","created":1600000000,"owned_by":"us"}`
+		second = `{"id":"c","object":"model","created":1600000000,"owned_by":"them"}`
+	)
+	missing := func(id string) string {
+		return `{"error":{"message":"No model found with id \"` + id + `\".","type":"invalid_request_error","param":null,"code":"model_not_found"}}`
+	}
+	for _, c := range []struct {
+		key, path string
+		status    int
+		want      string
+	}{
+		{every, "/v1/models", 200, `{"object":"list","data":[` + first + `,` + second + `]}`},
+		{one.Secret, "/v1/models", 200, `{"object":"list","data":[` + second + `]}`},
+		{every, "/v1/models/a/b", 200, first},
+		{every, "/v1/models/c", 200, second},
+		{one.Secret, "/v1/models/c", 200, second},
+		{one.Secret, "/v1/models/a/b", 404, missing("a/b")},
+		{every, "/v1/models/d", 404, missing("d")},
+		{every, "/v1/models/", 404, missing("")},
+	} {
+		if w := send(a, c.key, "GET", c.path, ""); w.Code != c.status || w.Body.String() != c.want {
+			t.Errorf("%s\ngot  %d %s\nwant %d %s", c.path, w.Code, w.Body, c.status, c.want)
+		}
+	}
+}

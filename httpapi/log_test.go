@@ -111,7 +111,7 @@ func TestLog(t *testing.T) {
 // begun to answer.
 func TestPanics(t *testing.T) {
 	a, _, _ := newLogged(t, modeltest.New())
-	before := a.handler(methods{"POST": func(*call) error { panic("lost") }})
+	before := a.handler(methods{"POST": func(*call) error { panic("lost") }}.serve)
 	for path, want := range map[string]string{
 		chatPathOf:    `{"error":{"message":"An internal error occurred.","type":"server_error","param":null,"code":"internal_error"}}`,
 		decisionsPath: `{"detail":{"error_type":"internal_error","message":"An internal error occurred."}}`,
@@ -123,7 +123,7 @@ func TestPanics(t *testing.T) {
 	after := a.handler(methods{"POST": func(c *call) error {
 		c.w.WriteHeader(http.StatusOK)
 		panic("lost")
-	}})
+	}}.serve)
 	defer func() {
 		if p := recover(); p != http.ErrAbortHandler {
 			t.Errorf("got the panic %v, want the connection aborted", p)
