@@ -53,7 +53,7 @@ func (e environment) config() (config, error) {
 	if err := e.setFlags(flags); err != nil {
 		return c, err
 	}
-	if err := flags.Parse(e.args); err != nil {
+	if err := parseFlags(flags, e.args); err != nil {
 		return c, err
 	}
 	if flags.NArg() > 0 {
