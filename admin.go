@@ -2,8 +2,10 @@ package svc
 
 import (
 	"context"
+	"io"
 
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/storage/backup"
 )
 
 // The administration of organizations, keys and credits. These methods take no
@@ -68,4 +70,12 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 // they were made.
 func (s *Service) AuditLog(ctx context.Context, p Page) (List[accounts.AuditEntry], error) {
 	return s.accounts.AuditLog(ctx, p)
+}
+
+// Backup writes a backup of everything that the service keeps, as it is at the
+// moment; requests go on meanwhile. Package storage/backup has the format, and
+// restores it. The error is [errors.ErrUnsupported], before anything is written,
+// where the store cannot be read as a whole, or that of w.
+func (s *Service) Backup(ctx context.Context, w io.Writer) error {
+	return backup.Write(ctx, s.store, w)
 }

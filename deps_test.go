@@ -17,12 +17,15 @@ const module = "github.com/seed-506d8e5d/svc"
 // Imports run downwards: cmd, httpapi, svc, the domain packages, and what they
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
-	"cmd/svcd": {"", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault", "files"},
+	"cmd/svcd": {"", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
+		"files", "telemetry"},
 	"examples": {"", "*"},
 	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "responses", "storage"},
 
 	"": {"accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "model/builtin",
-		"responses", "responses/websearch", "storage", "storage/memstore"},
+		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
+
+	"telemetry": {"fault", "model", "responses/websearch", "storage"},
 
 	"accounts":            {"fault", "internal/*", "storage"},
 	"chat":                {"accounts", "fault", "internal/*", "model", "storage"},
@@ -41,6 +44,7 @@ var edges = map[string][]string{
 	"model/openai":    {"fault", "internal/*", "model"},
 
 	"storage":              {},
+	"storage/backup":       {"storage"},
 	"storage/badgerstore":  {"storage", "storage/internal/*"},
 	"storage/internal/occ": {"storage"},
 	"storage/memstore":     {"storage", "storage/internal/*"},
@@ -61,7 +65,7 @@ var edges = map[string][]string{
 // below httpapi knows HTTP but the clients, and nothing but the programs knows
 // flags.
 var restricted = map[string][]string{
-	"net/http": {"cmd/svcd", "examples", "httpapi", "model/openai", "responses/websearch"},
+	"net/http": {"cmd/svcd", "examples", "httpapi", "model/openai", "responses/websearch", "telemetry"},
 	"flag":     {"cmd/svcd", "examples"},
 	"os/exec":  {"cmd/svcd", "files"},
 }

@@ -86,6 +86,7 @@ type Options struct {
 // called concurrently. They return errors that are *[Error] values or become
 // one with fault.From.
 type Service struct {
+	store         storage.Store
 	backend       model.Backend
 	accounts      *accounts.Service
 	decisions     *decisions.Service
@@ -105,7 +106,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Backend == nil {
 		o.Backend = builtin.New()
 	}
-	s := &Service{backend: o.Backend}
+	s := &Service{store: o.Store, backend: o.Backend}
 	s.closers = append(s.closers, o.Store.Close)
 	var err error
 	s.accounts, err = accounts.New(ctx, accounts.Options{

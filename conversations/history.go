@@ -355,20 +355,49 @@ func removeAll(tx storage.Tx, prefix []byte) error {
 	return nil
 }
 
-// Item returns an addressable item of the organization, whichever conversation
-// it is in. The error is NotFound.
-func (s *Service) Item(ctx context.Context, caller accounts.Caller, id string) (Item, error) {
-	var e Entry
-	err := s.view(ctx, caller, func(tx storage.Tx) error {
-		var in string
-		var err error
-		if e, in, err = findAnywhere(tx, id); err == nil {
-			_, err = tx.Get(conversationKey(in))
+// Items returns addressable items of the organization by their IDs, whichever
+// conversations they are in. One that does not exist is missing from the map.
+// The error is Rejected where no model could read them all.
+func (s *Service) Items(ctx context.Context, caller accounts.Caller, ids []string) (items map[string]Item, err error) {
+	err = s.view(ctx, caller, func(tx storage.Tx) error {
+		items = map[string]Item{}
+		size := 0
+		for _, id := range ids {
+			if items[id] != nil {
+				continue
+			}
+			e, n, err := findAnywhere(tx, id)
+			if errors.Is(err, storage.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if size += n; size > maxHistory {
+				return fault.ContextLength("The items that the input refers to are longer than any model's context window: they have more than %d MiB.", maxHistory>>20)
+			}
+			items[id] = e.Item
 		}
-		if errors.Is(err, storage.ErrNotFound) {
-			return fault.Missing(CodeItemNotFound, "item", id)
-		}
-		return err
+		return nil
 	})
-	return e.Item, err
+	return items, err
+}
+
+// findAnywhere returns an addressable item of the organization and the length of
+// its record, or storage.ErrNotFound.
+func findAnywhere(tx storage.Tx, item string) (e Entry, size int, err error) {
+	conversation, seq, err := locate(tx, item)
+	if err != nil {
+		return Entry{}, 0, err
+	}
+	// A deleted conversation takes its items along at once.
+	if _, err := tx.Get(conversationKey(conversation)); err != nil {
+		return Entry{}, 0, err
+	}
+	data, err := tx.Get(itemKey(conversation, seq))
+	if err != nil {
+		return Entry{}, 0, err
+	}
+	e, err = decodeEntry(seq, data)
+	return e, len(data), err
 }

@@ -198,27 +198,21 @@ func removeOutputs(tx storage.Tx, conversation string, call Entry) error {
 
 // find returns an addressable item of a conversation by its ID.
 func find(tx storage.Tx, conversation, item string) (Entry, error) {
-	missing := fault.Missing(CodeItemNotFound, "item", item)
-	e, in, err := findAnywhere(tx, item)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && in != conversation {
-		return Entry{}, missing
+	in, seq, err := locate(tx, item)
+	if err == nil && in != conversation {
+		err = storage.ErrNotFound
 	}
-	return e, err
-}
-
-// findAnywhere returns an addressable item of the organization and its
-// conversation, or storage.ErrNotFound.
-func findAnywhere(tx storage.Tx, item string) (e Entry, conversation string, err error) {
-	conversation, seq, err := locate(tx, item)
+	var data []byte
+	if err == nil {
+		data, err = tx.Get(itemKey(in, seq))
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		return Entry{}, fault.Missing(CodeItemNotFound, "item", item)
+	}
 	if err != nil {
-		return Entry{}, "", err
+		return Entry{}, err
 	}
-	data, err := tx.Get(itemKey(conversation, seq))
-	if err != nil {
-		return Entry{}, "", err
-	}
-	e, err = decodeEntry(seq, data)
-	return e, conversation, err
+	return decodeEntry(seq, data)
 }
 
 // locate returns where an addressable item of the organization is, or was before

@@ -16,7 +16,7 @@ func (a *API) adminRoutes() map[string]methods {
 	if a.opts.AdminKey == "" {
 		return nil
 	}
-	return map[string]methods{
+	routes := map[string]methods{
 		"/admin/v1/organizations":              {"GET": administered(a.listOrganizations), "POST": administered(a.createOrganization)},
 		"/admin/v1/organizations/{id}":         {"GET": administered(a.getOrganization), "POST": administered(a.updateOrganization)},
 		"/admin/v1/organizations/{id}/credits": {"POST": administered(a.addCredits)},
@@ -24,7 +24,14 @@ func (a *API) adminRoutes() map[string]methods {
 		"/admin/v1/api_keys":                   {"GET": administered(a.listKeys), "POST": administered(a.createKey)},
 		"/admin/v1/api_keys/{id}":              {"DELETE": administered(a.revokeKey)},
 		"/admin/v1/audit_log":                  {"GET": administered(a.listAuditLog)},
+		"/admin/v1/backup":                     {"GET": administered(a.backup)},
+		"/admin/v1/debug/pprof":                {"GET": administered(a.listProfiles)},
+		"/admin/v1/debug/pprof/{profile}":      {"GET": administered(a.getProfile)},
 	}
+	if a.opts.Metrics != nil {
+		routes["/metrics"] = methods{"GET": administered(a.metrics)}
+	}
+	return routes
 }
 
 // administered runs e for the bearer of the admin key.
@@ -37,6 +44,11 @@ func administered(e endpoint) endpoint {
 		}
 		return e(c)
 	}
+}
+
+func (a *API) metrics(c *call) error {
+	a.opts.Metrics.ServeHTTP(c.w, c.r)
+	return nil
 }
 
 func (a *API) createOrganization(c *call) error {

@@ -46,7 +46,7 @@ func TestInvalidTurns(t *testing.T) {
 		{input(`[]`), "input", "input must have at least one element."},
 		{input(`[{"type":"reasoning"}]`), "input", "input must have at least one element."},
 		{input(`["x"]`), "input[0]", "input[0] must be an object."},
-		{input(`[` + repeated(10_001, `{}`) + `]`), "input", "input must have at most 10000 elements."},
+		{input(`[` + repeated(5_001, `{}`) + `]`), "input", "input must have at most 5000 elements."},
 		{input(`[{"type":"input_text"}]`), "input[0].text", "input[0].text is required."},
 		{input(`[{"type":"output_text","text":"x"}]`), "input[0].type", `input[0].type is "output_text", which is not accepted as input.`},
 		{input(`[{"type":"input_audio"}]`), "input[0].type", `input[0].type is "input_audio", which is not accepted as input.`},
@@ -301,6 +301,7 @@ func TestSearchingHasAnEnd(t *testing.T) {
 	script.Respond = func(*model.Request) modeltest.Answer { return search(`["more"]`) }
 	r = a.turn(plain(`"tools":[` + searchTool + `]`))
 	is.Equal(r.Status, "failed")
+	is.Equal(len(script.Requests()), 2*9)
 	is.Equal(*r.Error, struct{ Code, Message string }{"model_error", "The model searched the web again and again and gave no answer."})
 }
 
@@ -379,6 +380,16 @@ func TestTooLargeToStore(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 	a.post(strings.TrimSuffix(input(`"`+big+`"`), "}") + `,"store":false}`)
+}
+
+func TestTheLargestInput(t *testing.T) {
+	a := newTurns(t, modeltest.Text("Yes."), modeltest.Text("And yes."))
+	r := a.turn(input(`[` + repeated(5_000, `{"role":"user","content":"Hi"}`) + `]`))
+	a.turn(say("More", after(r.ID)))
+	is := is.New(t)
+	is.Equal(len(a.sent(1)), 5_002)
+	a.want(200, "DELETE", "/v1/conversations/"+r.Conversation.ID, "")
+	a.want(404, "GET", "/v1/responses/"+r.ID, "")
 }
 
 func TestACallThatIsNotBilledWhenRefused(t *testing.T) {

@@ -268,6 +268,37 @@ func TestOutputsStandBehindTheirCalls(t *testing.T) {
 	is.Equal(input.Data, []struct{ Type string }{{"message"}, {"function_call_output"}})
 }
 
+func TestACallOfTheHistoryMayBeSentBack(t *testing.T) {
+	a := newTurns(t, call("weather", `{"n":1}`), modeltest.Text("Sun."))
+	first := a.turn(say("Weather?", `"tools":[`+weatherTool+`]`))
+	id := first.Output[0].CallID
+	a.turn(outputs(`{"type":"function_call","id":"`+first.Output[0].ID+`","call_id":"`+id+`","name":"weather","arguments":"{\"n\":1}"}`, output(id, "sun")) + `,` + after(first.ID) + `}`)
+	a.wantSent(1, `user "Weather?"`, `assistant `+id+`=weather({"n":1})`, `tool `+id+` "sun"`)
+	a.wantInvalid("POST", "/v1/responses", outputs(output(id, "sun"), output(id, "rain"))+`,`+after(first.ID)+`}`, "input",
+		`No function call is waiting for an output with the call_id "`+id+`": it is not one of the response that is continued from, or it has been answered.`)
+	a.wantInvalid("POST", "/v1/responses", say("Never mind.", after(first.ID)), "input",
+		`The function call with the call_id "`+id+`" has no output; send one for every call of the response that is continued from.`)
+}
+
+// TestMessagesOfDifferentTurnsStayApart has a turn end where a call could join
+// its last message.
+func TestMessagesOfDifferentTurnsStayApart(t *testing.T) {
+	a := newTurns(t, modeltest.Events(modeltest.DefaultUsage, stop), modeltest.Text("Yes."))
+	first := a.turn(outputs(`{"role":"user","content":"a"}`, `{"role":"assistant","phase":"commentary","content":"b"}`) + `}`)
+	a.turn(outputs(`{"type":"function_call","call_id":"x","name":"f","arguments":"{}"}`, output("x", "y")) + `,` + after(first.ID) + `}`)
+	a.wantSent(0, `user "a"`, `assistant "b"`)
+	a.wantSent(1, `user "a"`, `assistant "b"`, `assistant x=f({})`, `tool x "y"`)
+}
+
+func TestTextBehindCallsIsNotTheAnswer(t *testing.T) {
+	a := newTurns(t, modeltest.Events(model.ToolCallStart{ID: "x", Name: "weather"}, model.ToolCallDelta{Arguments: "{}"},
+		model.TextDelta{Text: "Hold on."}, modeltest.DefaultUsage, model.Finish{Reason: model.ToolCalls}))
+	r := a.turn(say("Weather?", `"tools":[`+weatherTool+`]`))
+	is := is.New(t)
+	is.Equal(r.Output[1].Content[0].Text, "Hold on.")
+	is.Equal(r.Output[1].Phase, "commentary")
+}
+
 // TestCallIDsOfClientsMayRepeat has a client that makes up the same call ID in
 // every turn.
 func TestCallIDsOfClientsMayRepeat(t *testing.T) {
@@ -311,7 +342,7 @@ func TestSearchesAreReplayed(t *testing.T) {
 	a.script.Answers = append(a.script.Answers, modeltest.Text("Once more."))
 	a.turn(outputs(`{"role":"user","content":"Look"}`, `{"type":"web_search_call","id":"`+first.Output[0].ID+`","status":"completed","action":{}}`,
 		`{"type":"web_search_call","id":"ws_unknown"}`, `{"type":"reasoning","id":"rs_1","summary":[]}`,
-		`{"type":"item_reference","id":"`+first.Output[1].ID+`"}`) + `}`)
+		`{"type":"item_reference","id":"`+first.Output[1].ID+`"}`, `{"type":"item_reference","id":"`+first.Output[1].ID+`"}`) + `}`)
 	a.wantSent(3, append(searched, `assistant "Found."`)...)
 	// What the history has is not repeated.
 	a.script.Answers = append(a.script.Answers, modeltest.Text("Good."))

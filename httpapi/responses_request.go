@@ -39,10 +39,7 @@ func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 // decodeConversationID reads an ID, which the OpenAI SDKs also send as an object.
 func decodeConversationID(n *jsonin.Node) string {
 	if n.IsObject() {
-		n = n.Field("id")
-		if n.Absent() {
-			n.Fail("is required")
-		}
+		return requiredID(n.Field("id"))
 	}
 	return optionalID(n)
 }
@@ -55,6 +52,13 @@ func optionalID(n *jsonin.Node) string {
 		n.Fail("must not be empty")
 	}
 	return id
+}
+
+func requiredID(n *jsonin.Node) string {
+	if n.Absent() {
+		n.Fail("is required")
+	}
+	return optionalID(n)
 }
 
 func decodeFormat(n *jsonin.Node) model.Format {
@@ -159,19 +163,19 @@ func decodeItem(n *jsonin.Node, kind string) conversations.Item {
 		return decodeMessage(n)
 	case "function_call":
 		return &conversations.FunctionCall{
-			CallID:    requiredText(n.Field("call_id")),
-			Name:      requiredText(n.Field("name")),
+			CallID:    requiredID(n.Field("call_id")),
+			Name:      requiredID(n.Field("name")),
 			Arguments: requiredText(n.Field("arguments")),
 		}
 	case "function_call_output":
 		return &conversations.FunctionCallOutput{
-			CallID: requiredText(n.Field("call_id")),
+			CallID: requiredID(n.Field("call_id")),
 			Output: requiredText(n.Field("output")),
 		}
 	case "web_search_call":
 		return &conversations.WebSearch{ID: n.Field("id").Text()}
 	case "item_reference":
-		return conversations.Reference{ID: requiredText(n.Field("id"))}
+		return conversations.Reference{ID: requiredID(n.Field("id"))}
 	case "reasoning":
 		return nil
 	}

@@ -1,13 +1,17 @@
 package httpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -154,7 +158,8 @@ func TestOneResponseEverywhere(t *testing.T) {
 	for _, s := range streamed {
 		t.Run(s.name, func(t *testing.T) {
 			a, b := newTurns(t, s.answers...), newTurns(t, s.answers...)
-			final := string(checkTranscript(t, a.post(`{"model":"svc-preview","stream":true,`+s.body)))
+			streamed := a.do("POST", "/v1/responses", `{"model":"svc-preview","stream":true,`+s.body)
+			final := string(checkTranscript(t, streamed.body))
 			blocking := b.post(`{"model":"svc-preview",` + s.body)
 			if final != blocking {
 				t.Errorf("streamed\n%s\nblocking\n%s", final, blocking)
@@ -169,13 +174,37 @@ func TestOneResponseEverywhere(t *testing.T) {
 			if stored := a.want(200, "GET", "/v1/responses/"+r.ID, ""); stored != final {
 				t.Errorf("streamed\n%s\nstored\n%s", final, stored)
 			}
-			replayed := string(checkTranscript(t, a.want(200, "GET", "/v1/responses/"+r.ID+"?stream=true", "")))
-			if replayed != final {
-				t.Errorf("streamed\n%s\nreplayed\n%s", final, replayed)
+			replayed := a.want(200, "GET", "/v1/responses/"+r.ID+"?stream=true", "")
+			if last := string(checkTranscript(t, replayed)); last != final {
+				t.Errorf("streamed\n%s\nreplayed\n%s", final, last)
+			}
+			if got, want := outline(t, replayed), outline(t, streamed.body); r.Status == "completed" && !reflect.DeepEqual(got, want) {
+				t.Errorf("streamed\n%s\nreplayed\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
 			}
 			checkItems(t, a, final)
 		})
 	}
+}
+
+// outline returns the events of a stream, with successive deltas of an item as
+// one.
+func outline(t *testing.T, transcript string) (list []string) {
+	t.Helper()
+	var last event
+	for _, e := range parse(t, transcript) {
+		index := -1
+		if e.OutputIndex != nil {
+			index = *e.OutputIndex
+		}
+		delta := strings.HasSuffix(e.Type, ".delta")
+		if delta && e.Type == last.Type && e.ItemID == last.ItemID {
+			list[len(list)-1] += e.Delta
+			continue
+		}
+		list = append(list, fmt.Sprint(e.Type, " ", index, " ", e.Delta))
+		last = e
+	}
+	return list
 }
 
 // checkItems compares the output of a response with the items of its
@@ -281,4 +310,29 @@ func TestStreamsThatAreRefusedAreAnswers(t *testing.T) {
 	is.Equal(got.header.Get("Content-Type"), "application/json")
 	is.Equal(got.header.Get("Retry-After"), "2")
 	is.Equal(got.body, `{"error":{"message":"Slow down.","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`)
+}
+
+// TestSlowStreams has a model that thinks for long before it answers or refuses.
+func TestSlowStreams(t *testing.T) {
+	slow := func(model modeltest.Answer) (got answer) {
+		model.Before = func(context.Context) error {
+			time.Sleep(40 * time.Second)
+			return nil
+		}
+		synctest.Test(t, func(t *testing.T) {
+			a := newTurns(t, model)
+			w := httptest.NewRecorder()
+			got.aborted = a.serve(t.Context(), w, "POST", "/v1/responses", `{"model":"svc-preview","stream":true,"input":"Hi"}`)
+			got.body = w.Body.String()
+		})
+		return got
+	}
+	is := is.New(t)
+	answered := slow(modeltest.Text("Yes."))
+	is.True(strings.HasPrefix(answered.body, ": keepalive\n: keepalive\nevent: response.created\n"))
+	is.True(!answered.aborted)
+	refused := slow(modeltest.Fail(fault.Upstreamf(nil, "The model server failed.")))
+	is.Equal(refused.body, ": keepalive\n: keepalive\nevent: error\n"+`data: {"type":"error","sequence_number":0,"code":"model_error","message":"The model server failed.","param":null,`+
+		`"error":{"message":"The model server failed.","type":"server_error","param":null,"code":"model_error"}}`+"\n\n")
+	is.True(refused.aborted)
 }

@@ -58,9 +58,6 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 	case *conversations.FunctionCallOutput:
 		p.close() // what follows was said after it
 	case *conversations.WebSearch:
-		if item.Results == "" {
-			return // one that never ran
-		}
 		p.call(e, model.ToolCall{ID: item.CallID, Name: searchName, Arguments: searchArguments(item.Queries)}, item.Results)
 		p.close()
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // MaxInput is how many items the input of a request may have.
-const MaxInput = 10_000
+const MaxInput = 5_000
 
 // Settings are the fields that a request has in common with Chat Completions.
 type Settings = generation.Settings
@@ -186,7 +186,7 @@ func (w *waiting) answer(callID string) *conversations.FunctionCall {
 
 // first returns the call that has waited longest, or nil.
 func (w *waiting) first() *conversations.FunctionCall {
-	i := slices.IndexFunc(w.order, func(c *conversations.FunctionCall) bool { return w.calls[c.CallID] == c })
+	i := slices.IndexFunc(w.order, func(c *conversations.FunctionCall) bool { return w.calls[c.CallID] != nil })
 	if i < 0 {
 		return nil
 	}

@@ -28,6 +28,7 @@ type turn struct {
 
 	input     []conversations.Item
 	documents map[string]model.Document // by file ID
+	read      int                       // bytes of documents, as often as they are referred to
 	response  *Response
 	emitter   emitter
 	usage     model.Usage                // of the rounds that have ended
@@ -109,54 +110,73 @@ func (t *turn) checkSize() error {
 }
 
 // resolve gives the items of the input their IDs and replaces references by
-// what they refer to; those to items that the history has already are left out.
-// A web search that the caller sends back is found by its ID, since what was
-// found is not part of what the caller has; one that is not there is left out.
+// what they refer to; one to an item that the history or the input has already
+// is left out. A web search that the caller sends back is found by its ID, since
+// what was found is not part of what the caller has; one that is not there is
+// left out.
 func (t *turn) resolve(ctx context.Context, input []conversations.Item) ([]conversations.Item, error) {
+	known := map[string]bool{}
+	for _, e := range t.point.Entries {
+		known[e.Item.ItemID()] = true
+	}
+	found, err := t.referred(ctx, input, known)
+	if err != nil {
+		return nil, err
+	}
 	items := make([]conversations.Item, 0, len(input))
-	var known map[string]bool // the IDs of the history
 	for _, item := range input {
-		_, search := item.(*conversations.WebSearch)
-		if _, ref := item.(conversations.Reference); ref || search {
-			if known == nil {
-				known = t.historyIDs()
-			}
-			if known[item.ItemID()] {
+		if id, ok := reference(item); ok {
+			_, search := item.(*conversations.WebSearch)
+			referred, exists := found[id]
+			switch {
+			case known[id] || search && !exists:
 				continue
+			case !exists:
+				return nil, fault.Missing(conversations.CodeItemNotFound, "item", id)
 			}
-			found, err := t.o.Conversations.Item(ctx, t.caller, item.ItemID())
-			if search && fault.Is(err, fault.NotFound) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			item = found
+			known[id] = true
+			item = referred
 		}
 		items = append(items, conversations.WithID(item, t.o.NewID))
 	}
 	return items, nil
 }
 
-func (t *turn) historyIDs() map[string]bool {
-	known := make(map[string]bool, len(t.point.Entries))
-	for _, e := range t.point.Entries {
-		known[e.Item.ItemID()] = true
+// referred reads the items that an input refers to, but those that are known.
+func (t *turn) referred(ctx context.Context, input []conversations.Item, known map[string]bool) (map[string]conversations.Item, error) {
+	var ids []string
+	for _, item := range input {
+		if id, ok := reference(item); ok && !known[id] {
+			ids = append(ids, id)
+		}
 	}
-	return known
+	if ids == nil {
+		return nil, nil
+	}
+	return t.o.Conversations.Items(ctx, t.caller, ids)
 }
 
-// readDocuments reads the files of the input, which must all be there, and those
-// of the history, where a file that has been deleted since is said to be.
+// reference returns the ID of the item that an item of the input stands for, if
+// it does.
+func reference(item conversations.Item) (id string, ok bool) {
+	switch item.(type) {
+	case conversations.Reference, *conversations.WebSearch:
+		return item.ItemID(), true
+	}
+	return "", false
+}
+
+// readDocuments reads the files of the input, which must all be there, and then
+// those of the history, where a file that has been deleted since is said to be.
 func (t *turn) readDocuments(ctx context.Context) error {
 	t.documents = map[string]model.Document{}
-	for _, e := range t.point.Entries {
-		if err := t.readFiles(ctx, e.Item, true); err != nil {
+	for _, item := range t.input {
+		if err := t.readFiles(ctx, item, false); err != nil {
 			return err
 		}
 	}
-	for _, item := range t.input {
-		if err := t.readFiles(ctx, item, false); err != nil {
+	for _, e := range t.point.Entries {
+		if err := t.readFiles(ctx, e.Item, true); err != nil {
 			return err
 		}
 	}
@@ -179,10 +199,18 @@ func (t *turn) readFiles(ctx context.Context, item conversations.Item, mayBeGone
 		if err != nil {
 			return err
 		}
+		if t.read += len(d.Text); t.read > maxDocuments {
+			return fault.ContextLength("The files are longer than any model's context window: they have more than %d MiB.", maxDocuments>>20)
+		}
 		t.documents[p.FileID] = d
 	}
 	return nil
 }
+
+// maxDocuments is how many bytes the files of a prompt may have. It is more than
+// any context window holds: what is longer need not be counted to know that it
+// does not fit.
+const maxDocuments = 64 << 20
 
 func (t *turn) document(ctx context.Context, id string) (model.Document, error) {
 	if d, ok := t.documents[id]; ok {
@@ -350,7 +378,7 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 // cannot be stored has failed, and is charged all the same.
 func (t *turn) end(ctx context.Context, err error) {
 	if err != nil {
-		t.dies(ctx, err)
+		t.dies(err)
 	}
 	r := t.response
 	r.CompletedAt = t.o.Now().Unix()
@@ -365,7 +393,7 @@ func (t *turn) end(ctx context.Context, err error) {
 		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: a turn was not stored", slog.String("response", r.ID), slog.Any("err", saveErr))
 		if err == nil {
 			err = saveErr
-			t.dies(ctx, err)
+			t.dies(err)
 		}
 	}
 	if err != nil {
@@ -376,14 +404,12 @@ func (t *turn) end(ctx context.Context, err error) {
 }
 
 // dies makes the response that of a turn that failed or was cancelled.
-func (t *turn) dies(ctx context.Context, err error) {
+func (t *turn) dies(err error) {
 	t.emitter.seal(conversations.Incomplete, "")
 	e := fault.From(err)
 	t.response.Status = Failed
 	if e.Kind == fault.Canceled {
 		t.response.Status = Cancelled
-	} else {
-		t.o.Log.LogAttrs(ctx, slog.LevelWarn, "responses: a turn failed", slog.String("response", t.response.ID), slog.Any("err", err))
 	}
 	t.response.Incomplete = ""
 	t.response.Error = &Error{Code: e.Code, Message: e.Message, Cause: e}

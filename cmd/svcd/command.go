@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -36,7 +37,7 @@ type session struct {
 // commands is the table of all commands, in the order of the help.
 func commands() []command {
 	var all []command
-	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), fileCommands()} {
+	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), fileCommands(), backupCommands()} {
 		all = append(all, group...)
 	}
 	return all
@@ -63,7 +64,7 @@ func (e environment) command(ctx context.Context) error {
 		return fmt.Errorf("there is no command %q; svcd help lists them", e.args[0])
 	}
 	e.help(near)
-	return flag.ErrHelp
+	return errShown
 }
 
 // help prints a table of commands.
@@ -110,7 +111,7 @@ func (e environment) runCommand(ctx context.Context, c command, args []string) e
 func parse(flags *flag.FlagSet, args []string) ([]string, error) {
 	var values []string
 	for {
-		if err := flags.Parse(args); err != nil {
+		if err := parseFlags(flags, args); err != nil {
 			return nil, err
 		}
 		rest := flags.Args()
@@ -119,6 +120,16 @@ func parse(flags *flag.FlagSet, args []string) ([]string, error) {
 		}
 		values, args = append(values, rest[0]), rest[1:]
 	}
+}
+
+// parseFlags reads the flags that come first. What is wrong with them was shown
+// when it returns, and the help where it was asked for.
+func parseFlags(flags *flag.FlagSet, args []string) error {
+	err := flags.Parse(args)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		return fmt.Errorf("%w: %w", errShown, err)
+	}
+	return err
 }
 
 // table prints rows under a heading. Cells are separated by tabs.

@@ -20,6 +20,9 @@ type config struct {
 
 	adminKey    string
 	maxRequests int
+	tlsCert     string
+	tlsKey      string
+	metricsAddr string
 	models      models
 }
 
@@ -36,6 +39,9 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
 	flags.StringVar(&c.adminKey, "admin-key", "", "a `key` that may administer at /admin/v1; without it nobody can")
 	flags.IntVar(&c.maxRequests, "max-requests", httpapi.DefaultMaxRequests, "how `many` requests may run at once; one more is refused")
+	flags.StringVar(&c.tlsCert, "tls-cert", "", "`file` with the server's certificate and its chain, PEM; serves HTTPS")
+	flags.StringVar(&c.tlsKey, "tls-key", "", "`file` with the certificate's key, PEM")
+	flags.StringVar(&c.metricsAddr, "metrics-addr", "", "an `address` that serves /metrics to everybody; without it, it takes the admin key")
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
 	var url, key, name, file string
 	flags.StringVar(&url, "upstream", "", "base `URL` of an OpenAI-compatible model server, such as http://127.0.0.1:11434/v1")
@@ -47,7 +53,7 @@ func (e environment) config() (config, error) {
 	if err := e.setFlags(flags); err != nil {
 		return c, err
 	}
-	if err := flags.Parse(e.args); err != nil {
+	if err := parseFlags(flags, e.args); err != nil {
 		return c, err
 	}
 	if flags.NArg() > 0 {

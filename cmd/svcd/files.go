@@ -65,8 +65,8 @@ func (u *uploading) run(ctx context.Context) error {
 			return errors.New("the name does not tell the type of the file; set -type")
 		}
 	}
-	b := &bar{w: u.stderr, name: filepath.Base(u.path), live: isTerminal(u.stderr)}
-	defer b.clear()
+	b := &sending{line: newStatusLine(u.stderr), name: filepath.Base(u.path)}
+	defer b.line.clear()
 	answer, file, err := u.send(ctx, b)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (u *uploading) run(ctx context.Context) error {
 	if answer, file, err = u.await(ctx, b, answer, file); err != nil {
 		return err
 	}
-	b.clear()
+	b.line.clear()
 	if u.json {
 		_, err = fmt.Fprintf(u.stdout, "%s\n", answer)
 	} else {
@@ -87,7 +87,7 @@ func (u *uploading) run(ctx context.Context) error {
 }
 
 // send uploads the file.
-func (u *uploading) send(ctx context.Context, b *bar) ([]byte, uploaded, error) {
+func (u *uploading) send(ctx context.Context, b *sending) ([]byte, uploaded, error) {
 	content, err := os.Open(u.path)
 	if err != nil {
 		return nil, uploaded{}, err
@@ -140,7 +140,7 @@ func (u *uploading) form(name string) (head, tail []byte, contentType string, er
 
 // await asks for the file until its text has been extracted, and returns it as it
 // is then or when the time is up.
-func (u *uploading) await(ctx context.Context, b *bar, answer []byte, file uploaded) ([]byte, uploaded, error) {
+func (u *uploading) await(ctx context.Context, b *sending, answer []byte, file uploaded) ([]byte, uploaded, error) {
 	end := time.After(u.wait)
 	for file.Status == string(files.Uploaded) && u.wait > 0 {
 		b.show("reading")
@@ -189,55 +189,19 @@ func (u *uploading) file(req *http.Request) ([]byte, uploaded, error) {
 	return answer, file, err
 }
 
-// bar shows on a terminal how far an upload is. It counts what is written to it.
-type bar struct {
-	w           io.Writer
+// sending shows on a terminal how far an upload is. It counts what is written to
+// it.
+type sending struct {
+	line        *statusLine
 	name        string
 	total, done int64
-	live        bool   // w is a terminal
-	shown       string // the line that is there
 }
 
-// barWidth is how many characters stand for the whole file.
-const barWidth = 30
-
 // Write implements [io.Writer].
-func (b *bar) Write(p []byte) (int, error) {
-	b.done += int64(len(p))
-	part := 1.0
-	if b.total > 0 {
-		part = float64(b.done) / float64(b.total)
-	}
-	full := int(part * barWidth)
-	b.show(fmt.Sprintf("[%s%s] %3d%% of %.1f MB", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), int(100*part), float64(b.total)/1e6))
+func (s *sending) Write(p []byte) (int, error) {
+	s.done += int64(len(p))
+	s.show(fmt.Sprintf("%s of %s", bar(share(s.done, s.total)), byteText(s.total)))
 	return len(p), nil
 }
 
-// show replaces the line where it is another one now.
-func (b *bar) show(state string) {
-	line := cells(b.name) + "  " + state
-	if !b.live || line == b.shown {
-		return
-	}
-	// A terminal that is gone is no reason to stop.
-	_, _ = fmt.Fprintf(b.w, "\r\x1b[K%s", line)
-	b.shown = line
-}
-
-// clear removes the line.
-func (b *bar) clear() {
-	if b.shown != "" {
-		_, _ = fmt.Fprint(b.w, "\r\x1b[K")
-	}
-	b.shown = ""
-}
-
-// isTerminal reports whether a person sees what is written.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
+func (s *sending) show(state string) { s.line.show(cells(s.name) + "  " + state) }

@@ -90,34 +90,32 @@ func TestAnUploadWaitsOnlySoLong(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	u := &uploading{session: &session{}, wait: time.Hour}
-	_, _, err := u.await(ctx, &bar{}, nil, uploaded{Status: "uploaded"})
+	_, _, err := u.await(ctx, &sending{line: &statusLine{}}, nil, uploaded{Status: "uploaded"})
 	if err != context.DeadlineExceeded {
 		t.Errorf("got %v", err)
 	}
 	u.wait = time.Nanosecond
-	_, _, err = u.await(t.Context(), &bar{}, nil, uploaded{ID: "file_1", Status: "uploaded"})
+	_, _, err = u.await(t.Context(), &sending{line: &statusLine{}}, nil, uploaded{ID: "file_1", Status: "uploaded"})
 	if want := "it is uploaded as file_1 and still not processed after 1ns"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
-func TestBar(t *testing.T) {
+func TestSendingIsShown(t *testing.T) {
 	is := is.New(t)
 	var terminal strings.Builder
-	b := &bar{w: &terminal, name: "a\x1b.pdf", total: 2_000_000, live: true}
-	for range 4 {
-		n, err := b.Write(make([]byte, 500_000))
+	b := &sending{line: &statusLine{terminal: &terminal}, name: "a\x1b.pdf", total: 2_000_000}
+	for range 2 {
+		n, err := b.Write(make([]byte, 1_000_000))
 		is.NoErr(err)
-		is.Equal(n, 500_000)
+		is.Equal(n, 1_000_000)
 	}
 	b.show("reading")
 	b.show("reading")
-	b.clear()
-	b.clear()
-	const start = "\r\x1b[Ka�.pdf  "
-	is.Equal(terminal.String(), start+"[#######.......................]  25% of 2.0 MB"+
-		start+"[###############...............]  50% of 2.0 MB"+
-		start+"[######################........]  75% of 2.0 MB"+
-		start+"[##############################] 100% of 2.0 MB"+
-		start+"reading"+"\r\x1b[K")
+	b.line.clear()
+	b.line.clear()
+	const start, end = "\ra\uFFFD.pdf  ", "\x1b[K"
+	is.Equal(terminal.String(), start+"[===============               ]  50% of 2.0 MB"+end+
+		start+"[==============================] 100% of 2.0 MB"+end+
+		start+"reading"+end+"\r"+end)
 }

@@ -30,13 +30,18 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	env := environment{args: os.Args[1:], getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
-	if err := env.run(ctx); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "svcd:", err)
-		}
-		os.Exit(1)
+	err := env.run(ctx)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return
 	}
+	if !errors.Is(err, errShown) {
+		fmt.Fprintln(os.Stderr, "svcd:", err)
+	}
+	os.Exit(1)
 }
+
+// errShown is the error of a call that was explained where it was found wrong.
+var errShown = errors.New("called in a wrong way")
 
 // environment is what a process is started with.
 type environment struct {

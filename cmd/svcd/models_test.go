@@ -164,3 +164,24 @@ func TestUpstreamFlags(t *testing.T) {
 		})
 	}
 }
+
+// TestDocumentedConfigurations reads the indented JSON in the page about servers.
+func TestDocumentedConfigurations(t *testing.T) {
+	page, err := os.ReadFile("../../docs/servers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs := 0
+	for block := range strings.SplitSeq(string(page), "\n\n") {
+		if !strings.HasPrefix(block, "    {") {
+			continue
+		}
+		configs++
+		if _, err := parseModels([]byte(block), func(string) string { return "key" }); err != nil {
+			t.Errorf("%v in\n%s", err, block)
+		}
+	}
+	if configs != 3 {
+		t.Errorf("found %d configurations", configs)
+	}
+}

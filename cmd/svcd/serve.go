@@ -28,20 +28,28 @@ const cancelTimeout = 5 * time.Second
 // serves until ctx ends.
 func (e environment) serve(ctx context.Context, c config) error {
 	logger := slog.New(slog.NewTextHandler(e.stderr, nil))
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.addr)
+	listener, err := c.listen(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot listen: %w", err)
+		return err
 	}
+	observer, err := e.observe(ctx, c, logger)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer observer.stop()
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
-	gate := &gate{}
+	gate := new(gate)
+	gate.open(httpapi.Starting(httpapi.Options{Logger: logger}))
 	server := &http.Server{
-		Handler:           gate,
+		Handler:           observer.Handler(gate),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+
+		DisableGeneralOptionsHandler: true, // its answers have no request ID
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -50,12 +58,12 @@ func (e environment) serve(ctx context.Context, c config) error {
 	var service *svc.Service
 	var key string
 	if err == nil {
-		service, key, err = c.open(ctx, logger, backend)
+		service, key, err = c.open(ctx, logger, backend, observer)
 	}
 	if err == nil {
 		defer probe(ctx, backend)()
-		gate.open(httpapi.New(service, httpapi.Options{Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests}))
-		e.announce(listener.Addr(), key)
+		gate.open(httpapi.New(service, httpapi.Options{Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, Metrics: observer.Metrics()}))
+		e.announce(c.url(listener.Addr()), key)
 		select {
 		case <-ctx.Done():
 			logger.Info("shutting down", "grace", c.grace)
@@ -75,7 +83,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 
 // open opens the store and makes the service. The key is the one that the first
 // start creates, empty otherwise.
-func (c config) open(ctx context.Context, logger *slog.Logger, backend *openai.Backend) (service *svc.Service, key string, err error) {
+func (c config) open(ctx context.Context, logger *slog.Logger, backend *openai.Backend, observer *observer) (service *svc.Service, key string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot find the program that extracts text, which is this one: %w", err)
@@ -94,6 +102,7 @@ func (c config) open(ctx context.Context, logger *slog.Logger, backend *openai.B
 	if c.search != "" {
 		options.Search = &websearch.SearXNG{URL: c.search}
 	}
+	observer.wrap(&options)
 	if service, err = svc.New(ctx, options); err != nil {
 		return nil, "", err
 	}
@@ -157,29 +166,16 @@ func shutDown(server *http.Server, grace time.Duration, cancelRequests context.C
 	return server.Close()
 }
 
-// gate answers while the service is not open yet, and hands requests to it
-// afterwards.
+// gate hands requests to the handler of the moment.
 type gate struct{ handler atomic.Pointer[httpapi.API] }
 
 func (g *gate) open(h *httpapi.API) { g.handler.Store(h) }
 
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h := g.handler.Load(); h != nil {
-		h.ServeHTTP(w, r)
-		return
-	}
-	if r.URL.Path == "/healthz" {
-		w.WriteHeader(http.StatusOK)
-		return
-	}
-	w.Header().Set("Retry-After", "1")
-	w.WriteHeader(http.StatusServiceUnavailable)
-}
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.handler.Load().ServeHTTP(w, r) }
 
 // announce prints the server's URL and, where the first start made a key, the
 // key and a command to try it with.
-func (e environment) announce(addr net.Addr, key string) {
-	url := "http://" + reachable(addr)
+func (e environment) announce(url, key string) {
 	fmt.Fprintf(e.stdout, "svcd listens on %s\n", url)
 	if key == "" {
 		return

@@ -113,3 +113,42 @@ func TestReadReturnsTheErrorOfAnObject(t *testing.T) {
 		t.Errorf("got %v, want %v", err, broken)
 	}
 }
+
+func TestOf(t *testing.T) {
+	all := []string{"a", "b", "c", "d"}
+	for name, test := range map[string]struct {
+		params page.Params
+		want   string
+		more   bool
+	}{
+		"all":                 {page.Params{Limit: 9}, "a b c d", false},
+		"just all":            {page.Params{Limit: 4}, "a b c d", false},
+		"first":               {page.Params{Limit: 3}, "a b c", true},
+		"next":                {page.Params{Limit: 1, After: "b"}, "c", true},
+		"last":                {page.Params{Limit: 3, After: "c"}, "d", false},
+		"past the last":       {page.Params{Limit: 3, After: "d"}, "", false},
+		"descending":          {page.Params{Limit: 3, Desc: true}, "d c b", true},
+		"descending, next":    {page.Params{Limit: 1, Desc: true, After: "c"}, "b", true},
+		"descending, last":    {page.Params{Limit: 3, Desc: true, After: "b"}, "a", false},
+		"descending, past it": {page.Params{Limit: 3, Desc: true, After: "a"}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := page.Of(all, strings.Clone, test.params)
+			want := page.Page[string]{Items: append([]string{}, strings.Fields(test.want)...), HasMore: test.more}
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("got %+v, %v, want %+v", got, err, want)
+			}
+		})
+	}
+	if strings.Join(all, "") != "abcd" {
+		t.Errorf("the list has become %v", all)
+	}
+	empty, err := page.Of(nil, strings.Clone, page.Params{Limit: 1})
+	if err != nil || empty.Items == nil || len(empty.Items) > 0 || empty.HasMore {
+		t.Errorf("got %+v, %v", empty, err)
+	}
+	_, err = page.Of(all, strings.Clone, page.Params{Limit: 1, After: "e"})
+	if want := fault.Invalidf("after", "after is not the ID of an object in this list."); !reflect.DeepEqual(err, error(want)) {
+		t.Errorf("got %v, want %v", err, want)
+	}
+}

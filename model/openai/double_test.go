@@ -38,7 +38,7 @@ type double struct {
 	efforts        []string // that are accepted; nil is all
 	noUsage        bool
 	tokenizer      string // "vllm", "llama" or none
-	window         int    // that vLLM tells
+	window         int    // that vLLM and llama.cpp tell
 	whole          bool   // answers with JSON though a stream was asked for
 	keepTools      bool   // honours tool_choice
 
@@ -107,7 +107,13 @@ func (d *double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case r.URL.Path == "/v1/models":
-		fmt.Fprintf(w, `{"object":"list","data":[{"id":"double","object":"model","max_model_len":%d}]}`, d.window)
+		window := ""
+		if d.tokenizer == "vllm" {
+			window = fmt.Sprintf(`,"max_model_len":%d`, d.window)
+		}
+		fmt.Fprintf(w, `{"object":"list","data":[{"id":"double","object":"model"%s}]}`, window)
+	case r.URL.Path == "/props" && d.tokenizer == "llama":
+		fmt.Fprintf(w, `{"default_generation_settings":{"n_ctx":%d}}`, d.window)
 	case r.URL.Path == "/v1/chat/completions":
 		d.chat(w, r, gjson.ParseBytes(body))
 	case r.URL.Path == "/tokenize" && d.tokenizer != "":

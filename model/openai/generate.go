@@ -166,8 +166,8 @@ func (a *answer) open(ctx context.Context, t *target) (*exchange, error) {
 	f, ok := errors.AsType[*failure](err)
 	switch {
 	case ok && f.status == http.StatusNotFound && a.served == a.backend.others:
-		return nil, notFound(a.req.Model, err)
-	case ok && f.status == http.StatusBadRequest && w.ReasoningEffort != "" && a.req.ReasoningEffort != "none" &&
+		return nil, notFound(a.req.Model, f.fault.Err) // no failure: it is final
+	case ok && f.refuses() && w.ReasoningEffort != "" && a.req.ReasoningEffort != "none" &&
 		a.served.Info.ReasoningEfforts == nil:
 		w.ReasoningEffort = ""
 		return t.chat(ctx, w)
@@ -231,14 +231,9 @@ func (a *answer) event(x *exchange, data []byte, named string) error {
 	if c.counted {
 		a.usage, a.counted = c.usage, true
 	}
-	wait := x.server.BetweenTokens
 	if c.finish != "" {
 		a.reason = finishReason(c.finish)
 	}
-	if a.reason != "" {
-		wait = usageWait
-	}
-	x.wait(wait)
 	if c.text != "" || c.reasoning != "" || c.calls.Exists() {
 		a.pieces++
 	}
@@ -246,6 +241,7 @@ func (a *answer) event(x *exchange, data []byte, named string) error {
 		a.begun = true
 		a.emit(model.Started{})
 	}
+	a.wait(x)
 	a.size += len(c.text) + len(c.reasoning) + len(c.calls.Raw)
 	if a.size > maxAnswer {
 		return x.nonsense(errTooMuch)
@@ -254,6 +250,16 @@ func (a *answer) event(x *exchange, data []byte, named string) error {
 		a.text(a.think.add(c.text))
 	}
 	return a.toolCalls(x, c.calls)
+}
+
+// wait says how long the next event may take.
+func (a *answer) wait(x *exchange) {
+	switch {
+	case a.reason != "":
+		x.wait(usageWait)
+	case a.begun:
+		x.wait(x.server.BetweenTokens)
+	}
 }
 
 func finishReason(reason string) model.FinishReason {

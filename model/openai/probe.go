@@ -49,7 +49,13 @@ func (b *Backend) all() []*served {
 
 // models returns the server's list of models.
 func (s *server) models(ctx context.Context) (gjson.Result, error) {
-	x, err := s.send(ctx, http.MethodGet, s.URL+"/models", nil)
+	list, err := s.get(ctx, s.URL+"/models")
+	return list.Get("data"), err
+}
+
+// get returns a JSON document of the server's.
+func (s *server) get(ctx context.Context, url string) (gjson.Result, error) {
+	x, err := s.send(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return gjson.Result{}, err
 	}
@@ -61,28 +67,47 @@ func (s *server) models(ctx context.Context) (gjson.Result, error) {
 	if !gjson.ValidBytes(data) {
 		return gjson.Result{}, x.nonsense(errNotJSON)
 	}
-	return gjson.GetBytes(data, "data"), nil
+	return gjson.ParseBytes(data), nil
 }
+
+// root is the server's URL without the version of the protocol, where its own
+// routes are.
+func (s *server) root() string { return strings.TrimSuffix(s.URL, "/v1") }
 
 // learn compares what is configured for a target with what its server says.
 func (b *Backend) learn(ctx context.Context, m *served, t *target, models gjson.Result) {
 	name := t.model(m.Info.ID)
 	attrs := []slog.Attr{slog.String("server", t.URL), slog.String("model", name)}
-	found := false
-	models.ForEach(func(_, entry gjson.Result) bool {
-		id := entry.Get("id").Str
-		if found = id == name || strings.TrimSuffix(id, ":latest") == name; found {
-			if window := entry.Get("max_model_len").Int(); window > 0 { // vLLM, SGLang
-				t.tokenizer.window.Store(window)
-			}
-		}
-		return !found
-	})
+	entry, found := findModel(models, name)
 	if !found && m != b.others {
 		b.log.LogAttrs(ctx, slog.LevelWarn, "the server does not list the model", attrs...)
 	}
-	if window := int(t.tokenizer.window.Load()); window > 0 && m.Info.ContextWindow > window {
-		b.log.LogAttrs(ctx, slog.LevelWarn, "the configured context window is larger than the server's",
-			append(attrs, slog.Int("configured", m.Info.ContextWindow), slog.Int("server", window))...)
+	window := entry.Get("max_model_len").Int() // vLLM, SGLang
+	if window == 0 {
+		// llama.cpp has a page about itself, and others have none.
+		if props, err := t.get(ctx, t.root()+"/props"); err == nil {
+			window = props.Get("default_generation_settings.n_ctx").Int()
+		}
 	}
+	if window > 0 {
+		t.tokenizer.window.Store(window)
+	}
+	switch {
+	case window == 0 && m.Info.ContextWindow == 0 && m != b.others:
+		b.log.LogAttrs(ctx, slog.LevelWarn, "the context window of the model is not known; many servers cut longer prompts without a word",
+			append(attrs, slog.Int("assumed", m.info().Window()))...)
+	case window > 0 && m.Info.ContextWindow > int(window):
+		b.log.LogAttrs(ctx, slog.LevelWarn, "the configured context window is larger than the server's",
+			append(attrs, slog.Int("configured", m.Info.ContextWindow), slog.Int64("server", window))...)
+	}
+}
+
+// findModel returns the entry of a model in a server's list.
+func findModel(models gjson.Result, name string) (gjson.Result, bool) {
+	for _, entry := range models.Array() {
+		if id := entry.Get("id").Str; id == name || strings.TrimSuffix(id, ":latest") == name {
+			return entry, true
+		}
+	}
+	return gjson.Result{}, false
 }

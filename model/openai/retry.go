@@ -13,7 +13,7 @@ const (
 	// maxRounds is how often all targets of a model are tried, and retryTime how
 	// long after the first attempt another one may begin.
 	maxRounds = 3
-	retryTime = 8 * time.Second
+	retryTime = 4 * time.Second
 
 	firstPause = 250 * time.Millisecond
 	lastPause  = 2 * time.Second

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/tidwall/gjson"
@@ -73,7 +72,9 @@ func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreReq
 		}
 		r, used := readLabels(positions, labels)
 		if used > 0 {
-			t.lead.Store(int32(used))
+			if used > int(t.lead.Load()) {
+				t.lead.Store(int32(used))
+			}
 			scores := &model.Scores{Probabilities: r.masses, Hidden: min(r.hidden, 1)}
 			b.count(t, req, scores, parseUsage(answer.Get("usage")), len(positions))
 			return scores, nil
@@ -117,7 +118,7 @@ func newScoreRequest(t *target, req *model.ScoreRequest) *wireRequest {
 // reasoning effort is asked without one, now and from then on.
 func (t *target) ask(ctx context.Context, w *wireRequest) (gjson.Result, *exchange, error) {
 	answer, x, err := t.complete(ctx, w)
-	if f, ok := errors.AsType[*failure](err); ok && f.status == http.StatusBadRequest && w.ReasoningEffort != "" && t.noThinking == "" {
+	if f, ok := errors.AsType[*failure](err); ok && f.refuses() && w.ReasoningEffort != "" && t.noThinking == "" {
 		w.ReasoningEffort = ""
 		if answer, x, err = t.complete(ctx, w); err == nil {
 			t.keepEffort.Store(true)

@@ -23,7 +23,7 @@ const (
 	// tripAfter failures in a row a server is left alone for restFor; then one
 	// request tries it.
 	tripAfter = 5
-	restFor   = 10 * time.Second
+	restFor   = 5 * time.Second
 
 	// maxErrorBody is how much of what a server says of its failure is logged.
 	maxErrorBody = 2 << 10
@@ -101,6 +101,11 @@ var (
 	errBetweenTokens = errors.New("openai: no further token within the time limit")
 	errQueue         = errors.New("openai: the limit of concurrent requests is reached")
 )
+
+// refuses reports whether the server does not take something in the request.
+func (f *failure) refuses() bool {
+	return f.status == http.StatusBadRequest || f.status == http.StatusUnprocessableEntity
+}
 
 // exchange is a request under way and its answer.
 type exchange struct {

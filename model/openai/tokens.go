@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -119,7 +120,7 @@ func (t *target) tokenize(ctx context.Context, name, text string) (int, bool) {
 	if err != nil {
 		return 0, false
 	}
-	x, err := t.send(ctx, "POST", strings.TrimSuffix(t.URL, "/v1")+"/tokenize", body)
+	x, err := t.send(ctx, http.MethodPost, t.root()+"/tokenize", body)
 	if err != nil {
 		if f, ok := errors.AsType[*failure](err); ok && f.status >= 300 && f.status < 500 && !f.busy() {
 			t.tokenizer.missing.Store(true)

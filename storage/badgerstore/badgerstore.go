@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -52,7 +53,10 @@ type Store struct {
 	db    *database
 }
 
-var _ storage.Store = (*Store)(nil)
+var (
+	_ storage.Store       = (*Store)(nil)
+	_ storage.Snapshotter = (*Store)(nil)
+)
 
 // Open opens the store in opts.Dir or creates it. The error is an [ErrInUse]
 // where another process has it open. The store owns goroutines and must be
@@ -114,3 +118,29 @@ func (s *Store) Stats() Stats {
 // translated returns err as an error of this package: badger's own errors mean
 // nothing to callers, who must not come to depend on them.
 func translated(what string, err error) error { return fmt.Errorf("badgerstore: %s: %v", what, err) }
+
+// ReadAll implements storage.Snapshotter. Space that is unused meanwhile is not
+// reclaimed before it ends.
+func (s *Store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) error {
+	return s.store.ReadAll(ctx, fn)
+}
+
+// Size returns how many bytes of the disk the store takes up at present.
+func (s *Store) Size() (int64, error) {
+	entries, err := os.ReadDir(s.db.db.Opts().Dir)
+	if err != nil {
+		return 0, translated("size", err)
+	}
+	var size int64
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // compacted away meanwhile
+		}
+		if err != nil {
+			return 0, translated("size", err)
+		}
+		size += diskBytes(info)
+	}
+	return size, nil
+}

@@ -2,6 +2,7 @@ package badgerstore
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -25,4 +26,13 @@ func freeBytes(dir string) (uint64, error) {
 		return 0, err
 	}
 	return fs.Bavail * uint64(fs.Bsize), nil
+}
+
+// diskBytes returns what a file takes up: badger makes some larger than what it
+// has written to them.
+func diskBytes(info fs.FileInfo) int64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Blocks * 512
+	}
+	return info.Size()
 }

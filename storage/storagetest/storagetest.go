@@ -41,6 +41,18 @@ func Run(t *testing.T, suite Suite) {
 			})
 		}
 	}
+	t.Run("optional: reading everything", func(t *testing.T) {
+		for _, r := range readAllRules {
+			t.Run(r.name, func(t *testing.T) {
+				store := suite.Open(t, t.TempDir())
+				t.Cleanup(func() { closeStore(t, store) })
+				if _, ok := store.(storage.Snapshotter); !ok {
+					t.Skip("the store is no storage.Snapshotter")
+				}
+				r.test(t, store)
+			})
+		}
+	})
 	if !suite.Persistent {
 		return
 	}

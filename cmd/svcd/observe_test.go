@@ -1,0 +1,67 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestMetricsAddress(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // to find a free port
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	url, _ := start(t, empty, "-metrics-addr", addr, "-data", t.TempDir(), "-upstream", "http://user:secret@127.0.0.1:1/v1")
+	resp, err := http.Get("http://" + addr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(text), "\nsvc_store_size_bytes ") || strings.Contains(string(text), "svc_store_size_bytes NaN") {
+		t.Errorf("got %v\n%s", err, text)
+	}
+	if !strings.Contains(string(text), "\nsvc_upstream_up{server_address=\"127.0.0.1:1/v1\"} 1\n") || strings.Contains(string(text), "secret") {
+		t.Errorf("the model server is not shown, or its password is:\n%s", text)
+	}
+	if resp, err := http.Get(url + "/metrics"); err != nil || resp.StatusCode != 404 {
+		t.Errorf("the server itself: got %v, %v", resp, err)
+	}
+}
+
+// TestTracesGoWhereTheEnvironmentSays has a collector wait for the spans of a
+// request, and then a server that is told to send none.
+func TestTracesGoWhereTheEnvironmentSays(t *testing.T) {
+	got := make(chan string, 16)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- r.URL.Path + " " + string(body)
+	}))
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	url, stop := start(t, os.Getenv)
+	if _, err := http.Get(url + "/healthz"); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if sent := <-got; !strings.HasPrefix(sent, "/v1/traces ") || !strings.Contains(sent, "GET /healthz") || !strings.Contains(sent, "svcd") {
+		t.Errorf("the collector got %q", sent)
+	}
+	t.Setenv("OTEL_SDK_DISABLED", "true")
+	url, stop = start(t, os.Getenv)
+	if _, err := http.Get(url + "/healthz"); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if len(got) > 0 {
+		t.Errorf("without the SDK the collector got %q", <-got)
+	}
+}

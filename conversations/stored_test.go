@@ -1,0 +1,92 @@
+package conversations
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/matryer/is"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// FuzzRecord stores items of every kind and reads them back.
+func FuzzRecord(f *testing.F) {
+	f.Add("msg_1", "resp_1", "completed", "user", "Hi <b>\u2028", "x", uint8(2))
+	f.Add("", "", "", "", "", "", uint8(0))
+	f.Fuzz(func(t *testing.T, id, turn, status, role, text, other string, n uint8) {
+		for _, s := range []string{id, turn, status, role, text, other} {
+			if !utf8.ValidString(s) {
+				return
+			}
+		}
+		m := &Message{ID: id, Status: Status(status), Role: model.Role(role), Phase: other, Content: []Part{}}
+		var queries []string
+		for i := range n % 4 {
+			m.Content = append(m.Content, []Part{{OutputText, text, ""}, {InputText, other, ""}, {InputFile, "", id}}[i])
+			queries = append(queries, text)
+		}
+		for _, item := range []Item{
+			m,
+			&FunctionCall{ID: id, Status: Status(status), CallID: other, Name: role, Arguments: text},
+			&FunctionCallOutput{ID: id, CallID: other, Output: text, Call: role},
+			&WebSearch{ID: id, Status: Status(status), CallID: other, Queries: queries, Results: text},
+		} {
+			want := Entry{Seq: uint64(n), Turn: turn, Item: item}
+			data, err := encodeEntry(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := decodeEntry(uint64(n), data)
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("got  %+v, %v\nwant %+v", got, err, want)
+			}
+		}
+	})
+}
+
+// FuzzDecodeEntry decodes what a damaged store could hold.
+func FuzzDecodeEntry(f *testing.F) {
+	f.Add([]byte(`{"k":"m","id":"msg_1","parts":[{"y":"input_text","t":"x"}]}`))
+	f.Add([]byte(`{"k":"?"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e, err := decodeEntry(1, data)
+		if (err == nil) != (e.Item != nil) {
+			t.Fatalf("got %+v, %v", e, err)
+		}
+	})
+}
+
+func FuzzParsePlace(f *testing.F) {
+	f.Add("conv_1", uint64(7))
+	f.Fuzz(func(t *testing.T, conversation string, seq uint64) {
+		if conversation == "" {
+			return
+		}
+		gotConversation, gotSeq, err := parsePlace(place(conversation, seq))
+		if err != nil || gotConversation != conversation || gotSeq != seq {
+			t.Fatalf("got %q, %d, %v", gotConversation, gotSeq, err)
+		}
+		parsePlace([]byte(conversation)) // must not panic
+	})
+}
+
+func TestCheckSize(t *testing.T) {
+	fits := UserMessage(strings.Repeat("<", storage.MaxValue-2<<10)) // one byte each
+	is := is.New(t)
+	is.NoErr(CheckSize([]Item{fits}))
+	is.NoErr(CheckSize(nil))
+	for name, items := range map[string][]Item{
+		"one":     {UserMessage(strings.Repeat("x", storage.MaxValue))},
+		"escapes": {UserMessage(strings.Repeat("\x01", storage.MaxValue/6))},
+		"all":     {fits, fits, fits, fits, fits},
+	} {
+		err := CheckSize(items)
+		if !fault.Is(err, fault.TooLarge) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+// backup serves GET /admin/v1/backup: everything that the service keeps, as
+// package storage/backup writes it. A backup that fails on the way is aborted, and
+// what the client has lacks its end.
+func (a *API) backup(c *call) error {
+	c.w.Header().Set("Content-Type", "application/octet-stream")
+	err := a.service.Backup(c.ctx(), &patientWriter{c.w, http.NewResponseController(c.w.ResponseWriter)})
+	if err != nil && c.w.status == 0 {
+		c.w.Header().Del("Content-Type")
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		return &fault.Error{Kind: fault.Conflict, Code: "backup_unsupported", Message: "The service's store cannot be backed up.", Err: err}
+	}
+	return err
+}
+
+// patientWriter is an answer of any length to a client that takes some of it
+// every now and then.
+type patientWriter struct {
+	w  *answer
+	rc *http.ResponseController
+}
+
+// Write implements io.Writer. A writer that knows no deadlines has none to move.
+func (p *patientWriter) Write(data []byte) (int, error) {
+	_ = p.rc.SetWriteDeadline(time.Now().Add(stallTimeout))
+	return p.w.Write(data)
+}

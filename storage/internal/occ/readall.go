@@ -1,0 +1,67 @@
+package occ
+
+import (
+	"bytes"
+	"context"
+	"iter"
+
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+var _ storage.Snapshotter = (*Store)(nil)
+
+// everywhere stands for the namespace of a call that concerns all of them.
+const everywhere storage.Namespace = "*"
+
+// everything is the range of the keys of all namespaces, which begin with the
+// length of a name, its high bit set. See prefix.
+var everything = span{start: []byte{0x80}, end: []byte{0x80 + storage.MaxNamespace + 1}}
+
+// ReadAll implements storage.Snapshotter.
+func (s *Store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) error {
+	if err := s.enter(ctx, everywhere); err != nil {
+		return err
+	}
+	defer s.leave()
+	t := s.begin(ctx, everywhere)
+	defer t.end()
+	if err := fn(t.scanAll); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// scanAll is a storage.ScanAll.
+func (t *tx) scanAll(keysOnly bool) iter.Seq2[storage.Record, error] {
+	return func(yield func(storage.Record, error) bool) {
+		if t.ended {
+			yield(storage.Record{}, errEnded)
+			return
+		}
+		it := t.snapshot.Iterate(everything.start, everything.end, false)
+		defer it.Close()
+		for it.Next() {
+			if err := t.ctx.Err(); err != nil {
+				yield(storage.Record{}, err)
+				return
+			}
+			record, err := readRecord(it, keysOnly)
+			if !yield(record, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// readRecord is the entry that an iterator over everything is at.
+func readRecord(it Iterator, keysOnly bool) (storage.Record, error) {
+	key := it.Key()
+	begin := 1 + int(key[0]&^0x80)
+	r := storage.Record{Namespace: storage.Namespace(key[1:begin]), Entry: storage.Entry{Key: bytes.Clone(key[begin:])}}
+	if keysOnly {
+		return r, nil
+	}
+	var err error
+	r.Value, err = it.Value()
+	return r, err
+}

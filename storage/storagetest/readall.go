@@ -1,0 +1,102 @@
+package storagetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// readAllRules are the rules of a storage.Snapshotter.
+var readAllRules = []rule{
+	{"everything is every namespace's entries, in key order", func(t *testing.T, s storage.Store) {
+		long := storage.Namespace(strings.Repeat("n", storage.MaxNamespace))
+		for _, ns := range []storage.Namespace{"b", "a", long, "ab"} {
+			db{t, s, ns}.set("k2", string(ns)+"2", "k1", "", "\xff\xff", "3", "\x00", "0")
+		}
+		db{t, s, "b"}.update(func(tx storage.Tx) error { return tx.Delete([]byte("k2")) })
+		whole(t, s, "a/\x00=0", "a/k1=", "a/k2=a2", "a/\xff\xff=3", "b/\x00=0", "b/k1=", "b/\xff\xff=3",
+			"ab/\x00=0", "ab/k1=", "ab/k2=ab2", "ab/\xff\xff=3",
+			string(long)+"/\x00=0", string(long)+"/k1=", string(long)+"/k2="+string(long)+"2", string(long)+"/\xff\xff=3")
+	}},
+	{"everything of an empty store is nothing", func(t *testing.T, s storage.Store) { whole(t, s) }},
+	{"everything is as it was when reading began", func(t *testing.T, s storage.Store) {
+		d := db{t, s, ns}
+		d.set("a", "1", "b", "2")
+		err := storage.ReadAll(context.Background(), s, func(scan storage.ScanAll) error {
+			for r, err := range scan(true) {
+				if err != nil || r.Value != nil {
+					t.Errorf("a scan of keys yields %+v, %v", r, err)
+				}
+				d.set("a", "changed", string(r.Key)+"1", "new")
+				db{t, s, "other"}.set("a", "1")
+			}
+			compare(t, scan, "org/a=1", "org/b=2")
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		whole(t, s, "org/a=changed", "org/a1=new", "org/b=2", "org/b1=new", "other/a=1")
+	}},
+	{"reading everything returns the function's error", func(t *testing.T, s storage.Store) {
+		if err := storage.ReadAll(context.Background(), s, func(storage.ScanAll) error { return errTest }); err != errTest {
+			t.Errorf("got %v", err)
+		}
+	}},
+	{"reading everything ends with its context", func(t *testing.T, s storage.Store) {
+		db{t, s, ns}.set("a", "1", "b", "2")
+		ctx, cancel := context.WithCancel(context.Background())
+		var last error
+		count := 0
+		err := storage.ReadAll(ctx, s, func(scan storage.ScanAll) error {
+			for _, last = range scan(false) {
+				count++
+				cancel()
+			}
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) || !errors.Is(last, context.Canceled) || count != 2 {
+			t.Errorf("got %v, the scan yielded %d and at last %v", err, count, last)
+		}
+	}},
+	{"a closed store cannot be read", func(t *testing.T, s storage.Store) {
+		closeStore(t, s)
+		if err := storage.ReadAll(context.Background(), s, func(storage.ScanAll) error { return nil }); !errors.Is(err, storage.ErrClosed) {
+			t.Errorf("got %v", err)
+		}
+	}},
+}
+
+// whole compares everything that a store holds with namespace/key=value.
+func whole(t *testing.T, s storage.Store, want ...string) {
+	t.Helper()
+	err := storage.ReadAll(context.Background(), s, func(scan storage.ScanAll) error {
+		compare(t, scan, want...)
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func compare(t *testing.T, scan storage.ScanAll, want ...string) {
+	t.Helper()
+	var got []string
+	for r, err := range scan(false) {
+		if err != nil {
+			t.Error(err)
+		}
+		if r.Value == nil {
+			t.Errorf("%s/%s has a nil value", r.Namespace, r.Key)
+		}
+		got = append(got, string(r.Namespace)+"/"+string(bytes.Join([][]byte{r.Key, r.Value}, []byte("="))))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
