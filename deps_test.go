@@ -59,6 +59,7 @@ var edges = map[string][]string{
 	"internal/metadata":   {"fault"},
 	"internal/page":       {"fault", "storage"},
 	"internal/schema":     {"fault"},
+	"internal/stored":     {"fault", "internal/jsonout", "storage"},
 }
 
 // network and processes are what only the packages named may touch: nothing

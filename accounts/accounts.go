@@ -18,15 +18,14 @@ package accounts
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -138,7 +137,7 @@ func (s *Service) Close() error {
 		<-s.stopped
 		ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
 		defer cancel()
-		err = storeError(s.flushLastUsed(ctx))
+		err = stored.Error(s.flushLastUsed(ctx))
 	})
 	return err
 }
@@ -176,43 +175,4 @@ func (s *Service) background(ctx context.Context, what string, write func(contex
 	if err := write(limited); err != nil {
 		s.log.ErrorContext(ctx, "accounts: background write failed, will be tried again", "what", what, "err", err)
 	}
-}
-
-// storeError classifies an error of the store or of a function that ran in one
-// of its transactions.
-func storeError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, storage.ErrConflict), errors.Is(err, storage.ErrClosed):
-		return &fault.Error{
-			Kind:    fault.Unavailable,
-			Code:    fault.CodeUnavailable,
-			Message: "The service is busy. Try again.",
-			Err:     err,
-		}
-	}
-	return fault.From(err)
-}
-
-// getJSON reads the value of key into v. It returns storage.ErrNotFound for a
-// key that no store could hold, too, because IDs come from outside.
-func getJSON(tx storage.Tx, key []byte, v any) error {
-	if len(key) > storage.MaxKey {
-		return storage.ErrNotFound
-	}
-	data, err := tx.Get(key)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, v)
-}
-
-// setJSON writes v under key.
-func setJSON(tx storage.Tx, key []byte, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return tx.Set(key, data)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -155,7 +156,7 @@ func (s *Service) CreateKey(ctx context.Context, n NewKey) (APIKey, error) {
 		return s.putKey(tx, record)
 	})
 	if err != nil {
-		return APIKey{}, storeError(err)
+		return APIKey{}, stored.Error(err)
 	}
 	key := record.show(0)
 	key.Secret = secret
@@ -177,7 +178,7 @@ func (s *Service) newKeyRecord(n NewKey, secret string) keyRecord {
 
 // putKey writes a new key and the audit entry of its creation.
 func (s *Service) putKey(tx storage.Tx, r keyRecord) error {
-	if err := setJSON(tx, keyKey(r.ID), r); err != nil {
+	if err := stored.Set(tx, keyKey(r.ID), r); err != nil {
 		return err
 	}
 	if err := tx.Set(hashKey(keyHash(r.Hash)), []byte(r.ID)); err != nil {
@@ -218,7 +219,7 @@ func (s *Service) Keys(ctx context.Context, organization string, p page.Params) 
 	return listSystem(ctx, s, prefix, p, func(tx storage.Tx, e storage.Entry) (APIKey, error) {
 		id := string(e.Key[len(prefix):])
 		var record keyRecord
-		if err := getJSON(tx, keyKey(id), &record); err != nil {
+		if err := stored.Get(tx, keyKey(id), &record); err != nil {
 			return APIKey{}, err
 		}
 		used, err := tx.Get(lastUsedKey(id))
@@ -236,9 +237,9 @@ func (s *Service) Keys(ctx context.Context, organization string, p page.Params) 
 // authenticated by it. The error is NotFound where there is no such key.
 func (s *Service) RevokeKey(ctx context.Context, id string) error {
 	defer s.forget() // after an error, too: nobody may know whether it was written
-	return storeError(s.store.Update(ctx, system, func(tx storage.Tx) error {
+	return stored.Error(s.store.Update(ctx, system, func(tx storage.Tx) error {
 		var record keyRecord
-		err := getJSON(tx, keyKey(id), &record)
+		err := stored.Get(tx, keyKey(id), &record)
 		if errors.Is(err, storage.ErrNotFound) {
 			return fault.Missing(CodeKeyNotFound, "API key", id)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -37,7 +38,7 @@ func (s *Service) record(tx storage.Tx, action, subject string, change any) erro
 		}
 		entry.Change = data
 	}
-	return setJSON(tx, auditKey(entry.ID), entry)
+	return stored.Set(tx, auditKey(entry.ID), entry)
 }
 
 // AuditLog returns a page of the audit log, 1 to 1,000 entries, by the time of
@@ -75,5 +76,5 @@ func listSystem[T any](ctx context.Context, s *Service, prefix string, p page.Pa
 		})
 		return err
 	})
-	return result, storeError(err)
+	return result, stored.Error(err)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -104,10 +105,10 @@ func (s *Service) lookUp(ctx context.Context, hash keyHash) (*grant, error) {
 		if err != nil {
 			return err
 		}
-		if err := getJSON(tx, keyKey(string(id)), &key); err != nil || key.OrganizationID == "" {
+		if err := stored.Get(tx, keyKey(string(id)), &key); err != nil || key.OrganizationID == "" {
 			return err
 		}
-		return getJSON(tx, organizationKey(key.OrganizationID), &organization)
+		return stored.Get(tx, organizationKey(key.OrganizationID), &organization)
 	})
 	switch {
 	case fault.Is(err, fault.Unauthenticated), errors.Is(err, context.Canceled):
@@ -161,7 +162,7 @@ func (s *Service) CallerFor(ctx context.Context, organization string) (Caller, e
 		return err
 	})
 	if err != nil {
-		return Caller{}, storeError(err)
+		return Caller{}, stored.Error(err)
 	}
 	if err := record.refusal(); err != nil {
 		return Caller{}, err

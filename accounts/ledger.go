@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -119,7 +120,7 @@ func (s *Service) load(ctx context.Context, l *ledger) error {
 	var sum checkpoint
 	err := s.store.View(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
 		sum = checkpoint{}
-		if err := getJSON(tx, checkpointKey(), &sum); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		if err := stored.Get(tx, checkpointKey(), &sum); err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
 		folded = sum.Sequence
@@ -139,7 +140,7 @@ func (s *Service) load(ctx context.Context, l *ledger) error {
 		return nil
 	})
 	if err != nil {
-		return storeError(err)
+		return stored.Error(err)
 	}
 	l.balance.Store(int64(sum.Balance))
 	// A number that was taken for an entry that failed is not taken again.
@@ -207,7 +208,7 @@ func (s *Service) post(ctx context.Context, e Entry, also func(storage.Tx) error
 				return refused
 			}
 		}
-		return setJSON(tx, entryKey(sequence), record)
+		return stored.Set(tx, entryKey(sequence), record)
 	})
 	switch {
 	case refused != nil:
@@ -216,7 +217,7 @@ func (s *Service) post(ctx context.Context, e Entry, also func(storage.Tx) error
 		// Whether the entry was written is for the store to say: the balance is
 		// read again before it is used.
 		l.loaded.Store(false)
-		return Entry{}, storeError(err)
+		return Entry{}, stored.Error(err)
 	}
 	l.balance.Add(int64(e.Amount))
 	s.foldIfDue(l, sequence)
@@ -262,7 +263,7 @@ func (s *Service) fold(ctx context.Context, l *ledger) error {
 		return nil
 	}
 	err := s.store.Update(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
-		return setJSON(tx, checkpointKey(), sum)
+		return stored.Set(tx, checkpointKey(), sum)
 	})
 	if err != nil {
 		return fmt.Errorf("ledger of %s: %w", l.organization, err)

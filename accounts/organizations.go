@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -137,13 +138,13 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		}
 	}
 	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
-		if err := setJSON(tx, organizationKey(record.ID), record); err != nil {
+		if err := stored.Set(tx, organizationKey(record.ID), record); err != nil {
 			return err
 		}
 		return s.record(tx, ActionCreateOrganization, record.ID, n)
 	})
 	if err != nil {
-		return Organization{}, storeError(err)
+		return Organization{}, stored.Error(err)
 	}
 	return s.withCredits(ctx, record)
 }
@@ -157,7 +158,7 @@ func (s *Service) Organization(ctx context.Context, id string) (Organization, er
 		return err
 	})
 	if err != nil {
-		return Organization{}, storeError(err)
+		return Organization{}, stored.Error(err)
 	}
 	return s.withCredits(ctx, record)
 }
@@ -201,13 +202,13 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		if err := record.check(); err != nil {
 			return err
 		}
-		if err := setJSON(tx, organizationKey(id), record); err != nil {
+		if err := stored.Set(tx, organizationKey(id), record); err != nil {
 			return err
 		}
 		return s.record(tx, ActionUpdateOrganization, id, u)
 	})
 	if err != nil {
-		return Organization{}, storeError(err)
+		return Organization{}, stored.Error(err)
 	}
 	return s.withCredits(ctx, record)
 }
@@ -237,7 +238,7 @@ func (s *Service) AddCredits(ctx context.Context, id string, amount Micros) (Org
 		}{amount})
 	})
 	if err != nil {
-		return Organization{}, storeError(err)
+		return Organization{}, stored.Error(err)
 	}
 	if _, err := s.post(ctx, credit(id, amount), nil); err != nil {
 		return Organization{}, err
@@ -248,7 +249,7 @@ func (s *Service) AddCredits(ctx context.Context, id string, amount Micros) (Org
 // getOrganization returns what is stored of an organization, or NotFound.
 func getOrganization(tx storage.Tx, id string) (organizationRecord, error) {
 	var record organizationRecord
-	err := getJSON(tx, organizationKey(id), &record)
+	err := stored.Get(tx, organizationKey(id), &record)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = fault.Missing(CodeOrganizationNotFound, "organization", id)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -116,7 +117,7 @@ func mayStore(caller accounts.Caller) error {
 }
 
 func create(tx storage.Tx, c Conversation) error {
-	return setJSON(tx, conversationKey(c.ID), conversationRecord{c.CreatedAt, c.Metadata})
+	return stored.Set(tx, conversationKey(c.ID), conversationRecord{c.CreatedAt, c.Metadata})
 }
 
 // Get returns a conversation, or a NotFound error.
@@ -130,7 +131,7 @@ func (s *Service) Get(ctx context.Context, caller accounts.Caller, id string) (c
 
 func get(tx storage.Tx, id string) (Conversation, error) {
 	var r conversationRecord
-	err := getJSON(tx, id, conversationKey, &r)
+	err := stored.Get(tx, conversationKey(id), &r)
 	if errors.Is(err, storage.ErrNotFound) {
 		return Conversation{}, fault.Missing(CodeNotFound, "conversation", id)
 	}

@@ -2,12 +2,11 @@ package conversations
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -23,13 +22,10 @@ func (s *Service) update(ctx context.Context, caller accounts.Caller, fn func(st
 // storeError classifies an error of the store or of a function that ran in one
 // of its transactions.
 func storeError(err error) error {
-	switch {
-	case errors.Is(err, storage.ErrTooLarge):
+	if errors.Is(err, storage.ErrTooLarge) {
 		return tooLarge(err)
-	case errors.Is(err, storage.ErrConflict), errors.Is(err, storage.ErrClosed):
-		return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The service is busy. Try again.", Err: err}
 	}
-	return err
+	return stored.Error(err)
 }
 
 func tooLarge(cause error) error {
@@ -59,25 +55,4 @@ func CheckSize(items []Item) error {
 		}
 	}
 	return nil
-}
-
-// getJSON reads the value of an ID's key. An ID that is longer than any of ours
-// is not found.
-func getJSON(tx storage.Tx, id string, key func(string) []byte, v any) error {
-	if id == "" || len(id) > maxID {
-		return storage.ErrNotFound
-	}
-	data, err := tx.Get(key(id))
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, v)
-}
-
-func setJSON(tx storage.Tx, key []byte, v any) error {
-	data, err := jsonout.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return tx.Set(key, data)
 }

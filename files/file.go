@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -143,10 +144,4 @@ func decodeRecord(id string, data []byte) (*record, error) {
 	return r, nil
 }
 
-func setRecord(tx storage.Tx, id string, r *record) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return tx.Set(recordKey(id), data)
-}
+func setRecord(tx storage.Tx, id string, r *record) error { return stored.Set(tx, recordKey(id), r) }
