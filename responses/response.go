@@ -83,7 +83,7 @@ func (r *Request) echo(stored bool) Echo {
 		Format:             r.Format,
 		Temperature:        r.Temperature,
 		TopP:               r.TopP,
-		MaxOutputTokens:    r.MaxTokens,
+		MaxOutputTokens:    r.MaxOutputTokens,
 		Unstored:           !stored,
 	}
 }
