@@ -3,8 +3,9 @@ package doctext
 import (
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf16"
+
+	"github.com/seed-506d8e5d/svc/files/internal/word"
 )
 
 const levels = 9 // of a list
@@ -257,7 +258,10 @@ func (in *instance) count(at int) {
 func (in *instance) render(at int) string {
 	def := in.level(at)
 	if def.format == bulletFormat {
-		return bullet(def.text)
+		if len(def.text) == 0 {
+			return ""
+		}
+		return word.Bullet(utf16.Decode(def.text)[0])
 	}
 	if def.format == noNumber {
 		return ""
@@ -287,22 +291,6 @@ func (in *instance) number(of int, legal bool) string {
 	return formatNumber(n, def.format)
 }
 
-// bullet returns the bullet as it is, or a plain one for a letter of a symbol
-// font.
-func bullet(text []uint16) string {
-	if len(text) == 0 {
-		return ""
-	}
-	r := utf16.Decode(text)[0]
-	switch {
-	case unicode.IsSpace(r):
-		return ""
-	case unicode.IsLetter(r), unicode.Is(unicode.Co, r), r == '§', r == unicode.ReplacementChar, r < ' ':
-		return "•"
-	}
-	return string(r)
-}
-
 // Formats of numbers. Those of other scripts are written in decimal.
 const (
 	upperRoman   = 1
@@ -319,44 +307,17 @@ func formatNumber(n, format int) string {
 	case noNumber, bulletFormat:
 		return ""
 	case upperRoman:
-		return roman(n)
+		return word.Roman(n)
 	case lowerRoman:
-		return strings.ToLower(roman(n))
+		return strings.ToLower(word.Roman(n))
 	case upperLetter:
-		return letters(n)
+		return word.Letters(n)
 	case lowerLetter:
-		return strings.ToLower(letters(n))
+		return strings.ToLower(word.Letters(n))
 	case decimalZero:
 		if n >= 0 && n < 10 {
 			return "0" + strconv.Itoa(n)
 		}
 	}
 	return strconv.Itoa(n)
-}
-
-// letters counts A to Z, AA to ZZ with equal letters, AAA and so on.
-func letters(n int) string {
-	if n < 1 || n > 26*10 {
-		return strconv.Itoa(n)
-	}
-	return strings.Repeat(string(rune('A'+(n-1)%26)), (n-1)/26+1)
-}
-
-func roman(n int) string {
-	if n < 1 || n > 3999 {
-		return strconv.Itoa(n)
-	}
-	var b strings.Builder
-	for _, digit := range []struct {
-		value int
-		text  string
-	}{
-		{1000, "M"}, {900, "CM"}, {500, "D"}, {400, "CD"}, {100, "C"}, {90, "XC"},
-		{50, "L"}, {40, "XL"}, {10, "X"}, {9, "IX"}, {5, "V"}, {4, "IV"}, {1, "I"},
-	} {
-		for ; n >= digit.value; n -= digit.value {
-			b.WriteString(digit.text)
-		}
-	}
-	return b.String()
 }
