@@ -18,7 +18,7 @@ const module = "github.com/seed-506d8e5d/svc"
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
 	"cmd/svcd": {"", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
-		"telemetry"},
+		"files", "telemetry"},
 	"examples": {"", "*"},
 	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "responses", "storage"},
 

@@ -16,6 +16,8 @@ package svc
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -26,6 +28,7 @@ import (
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/internal/page"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/builtin"
 	"github.com/seed-506d8e5d/svc/responses"
@@ -59,6 +62,11 @@ type Options struct {
 	// the tool.
 	Search websearch.Client
 
+	// Extractor reads uploaded PDF and Word documents. Nil is files.InProcess,
+	// which a hostile document can bring down the program through; one that takes
+	// files from strangers has a files.Process.
+	Extractor files.Extractor
+
 	// Prices are prices by model ID. A model that is not in it has DefaultPrices;
 	// nil stands for those of accounts.DefaultPrices.
 	Prices        map[string]Prices
@@ -85,6 +93,7 @@ type Service struct {
 	chat          *chat.Service
 	conversations *conversations.Service
 	responses     *responses.Service
+	files         *files.Service
 	closers       []func() error // run last to first
 }
 
@@ -109,8 +118,14 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.closers = append(s.closers, s.accounts.Close)
 	s.decisions = decisions.New(decisions.Options{Backend: o.Backend, Accounts: s.accounts})
+	s.files, err = files.New(files.Options{Store: o.Store, Extractor: o.Extractor, Now: o.Now, NewID: o.NewID, Log: o.Logger})
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.closers = append(s.closers, s.files.Close)
 	s.chat, err = chat.New(chat.Options{
-		Accounts: s.accounts, Backend: o.Backend, Store: o.Store, Documents: files.Inline{}, Now: o.Now, NewID: o.NewID, Log: o.Logger,
+		Accounts: s.accounts, Backend: o.Backend, Store: o.Store, Documents: s.files, Now: o.Now, NewID: o.NewID, Log: o.Logger,
 	})
 	if err != nil {
 		s.Close()
@@ -122,10 +137,38 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	s.responses = responses.New(responses.Options{
-		Backend: o.Backend, Accounts: s.accounts, Conversations: s.conversations, Search: o.Search,
+		Backend: o.Backend, Accounts: s.accounts, Conversations: s.conversations, Documents: s.files, Search: o.Search,
 		Now: o.Now, NewID: o.NewID, Log: o.Logger,
 	})
+	if err := s.recover(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
 	return s, nil
+}
+
+// recoverPage is how many organizations recover reads at once.
+const recoverPage = 1000
+
+// recover takes up, organization by organization, what the end of the process
+// before this one interrupted.
+func (s *Service) recover(ctx context.Context) error {
+	for p := (page.Params{Limit: recoverPage}); ; {
+		organizations, err := s.accounts.Organizations(ctx, p)
+		if err != nil {
+			return err
+		}
+		for _, o := range organizations.Items {
+			ns := accounts.Caller{Organization: o.ID}.Namespace()
+			if err := errors.Join(s.conversations.Recover(ctx, ns), s.files.Recover(ctx, ns)); err != nil {
+				return fmt.Errorf("svc: recovering the organization %s: %w", o.ID, err)
+			}
+			p.After = o.ID
+		}
+		if !organizations.HasMore {
+			return nil
+		}
+	}
 }
 
 // Close ends background work, waits for it and closes the store. Operations

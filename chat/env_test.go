@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/internal/page"
 	"github.com/seed-506d8e5d/svc/model"
@@ -49,7 +50,7 @@ func (b *brittle) Update(ctx context.Context, ns storage.Namespace, fn func(stor
 
 func newEnv(t *testing.T, answers ...modeltest.Answer) *env {
 	t.Helper()
-	return newEnvOver(t, modeltest.New(answers...), files.Inline{})
+	return newEnvOver(t, modeltest.New(answers...), inline{})
 }
 
 func newEnvOver(t *testing.T, script *modeltest.Script, documents chat.Documents) *env {
@@ -196,7 +197,23 @@ func generated(object string) accounts.Use {
 // uploads has every file.
 type uploads struct{ inline }
 
-type inline = files.Inline
+// inline reads text and has no uploads.
+type inline struct{}
+
+func (inline) Stored(_ context.Context, _ accounts.Caller, id string) (model.Document, error) {
+	return model.Document{}, fault.Missing(files.CodeFileNotFound, "file", id)
+}
+
+func (inline) Inline(_ context.Context, name, mimeType string, data []byte) (model.Document, error) {
+	if mimeType == "" {
+		mimeType = files.TypeByName(name)
+	}
+	if _, err := files.FormatOf(mimeType); err != nil {
+		return model.Document{}, err
+	}
+	text, err := files.Text(mimeType, data)
+	return model.Document{Name: name, Text: text}, err
+}
 
 func (uploads) Stored(_ context.Context, _ accounts.Caller, id string) (model.Document, error) {
 	return model.Document{Name: id, Text: "its text"}, nil

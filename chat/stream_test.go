@@ -11,7 +11,6 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
@@ -252,7 +251,7 @@ func TestAnAnswerThatEndedIsPaidThoughTheCallerLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	service, err := chat.New(chat.Options{
-		Accounts: e.accounts, Backend: leaver{e.script, cancel}, Store: e.store, Documents: files.Inline{},
+		Accounts: e.accounts, Backend: leaver{e.script, cancel}, Store: e.store, Documents: inline{},
 		NewID: func(prefix string) string { return prefix + "_01" },
 	})
 	e.ok(err)

@@ -11,7 +11,6 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
@@ -200,7 +199,7 @@ func TestAnEffortTheModelDoesNotTakeIsInvalid(t *testing.T) {
 		{[]string{"none", "high"}, `reasoning_effort must be one that the model "m" takes: none, high.`},
 		{[]string{}, `The model "m" does not take a reasoning_effort.`},
 	} {
-		e := newEnvOver(t, &modeltest.Script{Infos: []model.Info{{ID: "m", Generates: true, ReasoningEfforts: c.efforts}}}, files.Inline{})
+		e := newEnvOver(t, &modeltest.Script{Infos: []model.Info{{ID: "m", Generates: true, ReasoningEfforts: c.efforts}}}, inline{})
 		req := ask("Hi")
 		req.Model, req.ReasoningEffort = "m", "low"
 		_, err := e.Stream(t.Context(), e.caller, req)

@@ -36,21 +36,25 @@ func tooLarge(cause error) error {
 	return &fault.Error{Kind: fault.TooLarge, Code: CodeTooLarge, Message: "The items are too large to be stored.", Err: cause}
 }
 
-// CheckSize returns a TooLarge error for items that are too large to be stored,
-// one of them or all together with an answer as large. It is for refusing a turn
-// before a model runs.
+// answer is what a transaction that stores a turn has room for beside the turn's
+// input.
+var answer = storage.Size{Writes: 1000, Bytes: storage.MaxTxBytes / 2, Small: storage.MaxTxSmall / 16}
+
+// CheckSize returns a TooLarge error for items that are too large to be stored:
+// one of them, or all together with an answer. It is for refusing a turn before a
+// model runs.
 func CheckSize(items []Item) error {
-	var size storage.Size
+	size := answer
 	for _, item := range items {
 		data, err := encodeEntry(Entry{Item: item})
 		if err != nil {
 			return err
 		}
-		// Beside the entry are its turn, its keys and its place in the index.
-		const ids = 80
-		size.Add(ids, len(data)+ids)
-		size.Add(ids, ids)
-		if len(data)+ids > storage.MaxValue || !size.Plus(size).Fits() {
+		const id = 64           // bytes in an ID with what is around it, at most
+		value := len(data) + id // of its turn
+		size.Add(id, value)
+		size.Add(id, id) // the index
+		if value > storage.MaxValue || !size.Fits() {
 			return tooLarge(nil)
 		}
 	}

@@ -1,3 +1,145 @@
-// Package files reads documents: which types the service takes ([FormatOf]) and
-// the text in their bytes ([Text]).
+// Package files keeps uploaded documents and finds the text in them.
+//
+// [Service.Create] takes an upload as a stream: its bytes go into the store chunk
+// by chunk under keys that nothing can see, until one small transaction makes
+// the file visible (blob.go, draft.go). The text of PDF and Word documents is
+// extracted in the background by an [Extractor] (queue.go, work.go): [Process]
+// runs each extraction in a process that can be killed, [InProcess] in the
+// program itself. What the end of the process interrupts, [Service.Recover]
+// takes up again or removes.
+//
+// A prompt gets the text of a file from [Service.Stored], and that of a document
+// that came with the request from [Service.Inline].
 package files
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// The codes of the package's errors, from the spec's error table.
+const (
+	CodeUnsupported  = "unsupported_file_type" // Invalid: a type that the service does not read
+	CodeNotFound     = "not_found"             // NotFound: an operation on a file that the organization does not have
+	CodeFileNotFound = "file_not_found"        // NotFound: a prompt that refers to such a file
+	CodeTooLarge     = "file_too_large"        // TooLarge
+)
+
+// Purpose is what a file may be uploaded for.
+const Purpose = "assistants"
+
+// The bounds of the interface, and those that it leaves open.
+const (
+	MaxBytes    = 50_000_000 // of a file
+	MaxText     = 64 << 20   // bytes of the text of a file
+	MaxFilename = 255        // bytes of a file's name; a longer one is cut
+	MaxPage     = 10_000     // files in a page of a list
+
+	MinExpiry = time.Hour           // the least time after which a file may expire
+	MaxExpiry = 30 * 24 * time.Hour // and the most
+)
+
+// Options are what a Service is made of. Only Store is required.
+type Options struct {
+	Store storage.Store // the Service does not close it
+
+	// Extractor reads PDF and Word documents; nil is [InProcess], whose
+	// documentation says what it risks.
+	Extractor Extractor
+
+	// Workers is how many uploaded files are read at the same time, and as many
+	// inline documents besides; 0 is one, or two on a machine with four
+	// processors and more. Timeout bounds one extraction; 0 is a minute.
+	Workers int
+	Timeout time.Duration
+
+	Now   func() time.Time           // the clock; nil: time.Now
+	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: as internal/ids does
+	Log   *slog.Logger               // gets a line when an extraction begins and ends; nil: slog.Default()
+}
+
+// Service keeps files. Make one with [New] and end it with [Service.Close],
+// before its store is closed. Its methods may be called concurrently. Every
+// error is a *fault.Error or becomes one by fault.From.
+type Service struct {
+	store     storage.Store
+	extractor Extractor
+	timeout   time.Duration
+	now       func() time.Time
+	newID     func(prefix string) string
+	log       *slog.Logger
+
+	buffers sync.Pool     // of *[batchSize]byte, for blobs being written
+	inline  chan struct{} // has an element for each inline document being read
+	queue   *queue
+	expiry  *expiry
+
+	stop    context.CancelFunc // ends the background goroutines
+	running sync.WaitGroup     // of them
+}
+
+// New returns a Service over the store and starts its background goroutines. The
+// error says which option is missing. A service over a store that was used
+// before must [Service.Recover] each organization.
+func New(o Options) (*Service, error) {
+	if o.Store == nil {
+		return nil, errors.New("files: Options.Store is nil")
+	}
+	s := &Service{
+		store: o.Store, extractor: o.Extractor, timeout: o.Timeout, now: o.Now, newID: o.NewID, log: o.Log,
+		expiry: newExpiry(),
+	}
+	s.buffers.New = func() any { return new([batchSize]byte) }
+	if s.extractor == nil {
+		s.extractor = InProcess{}
+	}
+	if s.timeout == 0 {
+		s.timeout = time.Minute
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.newID == nil {
+		s.newID = ids.New
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	if o.Workers == 0 {
+		o.Workers = min(2, max(1, runtime.NumCPU()/2))
+	}
+	s.inline = make(chan struct{}, o.Workers)
+	s.queue = newQueue(o.Workers)
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
+	for range o.Workers {
+		s.running.Go(func() { s.work(ctx) })
+	}
+	s.running.Go(func() { s.expire(ctx) })
+	return s, nil
+}
+
+// Close ends the background work and waits for it. An extraction that runs is
+// interrupted; the next start does it again. Closing twice is no error.
+func (s *Service) Close() error {
+	s.stop()
+	s.running.Wait()
+	return nil
+}
+
+// storeError classifies an error of the store or of a function that ran in one
+// of its transactions.
+func storeError(err error) error {
+	if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrClosed) {
+		return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The service is busy. Try again.", Err: err}
+	}
+	return err
+}

@@ -17,22 +17,32 @@ import (
 // part of the text. Bytes that are not text in their encoding are an Invalid
 // error.
 func Text(mimeType string, data []byte) (string, error) {
-	utf8Mark, littleMark, bigMark := []byte("\xef\xbb\xbf"), []byte("\xff\xfe"), []byte("\xfe\xff")
+	order, mark := encoding(mimeType, data)
+	if order != nil {
+		return utf16Text(data[mark:], order)
+	}
+	return utf8Text(data[mark:])
+}
+
+// encoding tells from its type and its first bytes, of which three are enough,
+// how text is encoded: in UTF-16 of the byte order, or in UTF-8 where that is
+// nil. mark is the length of the byte order mark.
+func encoding(mimeType string, head []byte) (order binary.ByteOrder, mark int) {
 	switch {
-	case bytes.HasPrefix(data, utf8Mark):
-		return utf8Text(data[len(utf8Mark):])
-	case bytes.HasPrefix(data, littleMark):
-		return utf16Text(data[len(littleMark):], binary.LittleEndian)
-	case bytes.HasPrefix(data, bigMark):
-		return utf16Text(data[len(bigMark):], binary.BigEndian)
+	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
+		return nil, 3
+	case bytes.HasPrefix(head, []byte("\xff\xfe")):
+		return binary.LittleEndian, 2
+	case bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return binary.BigEndian, 2
 	}
 	switch charset(mimeType) {
 	case "utf-16le":
-		return utf16Text(data, binary.LittleEndian)
+		return binary.LittleEndian, 0
 	case "utf-16", "utf-16be":
-		return utf16Text(data, binary.BigEndian)
+		return binary.BigEndian, 0
 	}
-	return utf8Text(data)
+	return nil, 0
 }
 
 // charset returns the charset parameter of a MIME type in lower case.
@@ -44,10 +54,12 @@ func charset(mimeType string) string {
 	return strings.ToLower(params["charset"])
 }
 
-// utf8Text also refuses NUL: it stands in files that are not text, and in
-// UTF-16 that does not say so.
+// isUTF8 also refuses NUL: it stands in files that are not text, and in UTF-16
+// that does not say so.
+func isUTF8(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }
+
 func utf8Text(data []byte) (string, error) {
-	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+	if !isUTF8(data) {
 		return "", fault.Invalidf("", "The file is not text in UTF-8, nor in UTF-16 with a byte order mark.")
 	}
 	return string(data), nil

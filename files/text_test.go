@@ -7,9 +7,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/model"
 )
 
 func TestTextOfEveryEncoding(t *testing.T) {
@@ -92,26 +90,4 @@ func TestEveryExtensionIsOfASupportedType(t *testing.T) {
 			t.Errorf("%s: %v", extension, err)
 		}
 	}
-}
-
-func TestInlineDocuments(t *testing.T) {
-	is := is.New(t)
-	d, err := Inline{}.Inline(t.Context(), "a.txt", "text/plain", []byte("\xef\xbb\xbfhello"))
-	is.NoErr(err)
-	is.Equal(d, model.Document{Name: "a.txt", Text: "hello"})
-
-	d, err = Inline{}.Inline(t.Context(), "A.CSV", "", []byte("a,b"))
-	is.NoErr(err)
-	is.Equal(d, model.Document{Name: "A.CSV", Text: "a,b"})
-
-	_, err = Inline{}.Inline(t.Context(), "a.pdf", "", nil)
-	is.Equal(err, unsupported("PDF and Word documents cannot be sent inline; send their text instead."))
-
-	_, err = Inline{}.Inline(t.Context(), "a.txt", "text/plain", []byte("\xff"))
-	is.Equal(err, fault.Invalidf("", "The file is not text in UTF-8, nor in UTF-16 with a byte order mark."))
-}
-
-func TestNoFileIsStored(t *testing.T) {
-	_, err := Inline{}.Stored(t.Context(), accounts.Caller{}, "file_1")
-	is.New(t).Equal(err, error(fault.Missing("file_not_found", "file", "file_1")))
 }

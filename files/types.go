@@ -1,15 +1,12 @@
 package files
 
 import (
+	"mime"
 	"path"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/fault"
 )
-
-// CodeUnsupported is the code of the error for a document of a type that the
-// service does not read.
-const CodeUnsupported = "unsupported_file_type"
 
 // Format is how the text of a document is found in its bytes.
 type Format uint8
@@ -21,6 +18,21 @@ const (
 	Doc  // Word before 2007
 	Docx // Word since 2007
 )
+
+// String returns the name of the format: plain, pdf, doc or docx.
+func (f Format) String() string {
+	switch f {
+	case Plain:
+		return "plain"
+	case PDF:
+		return "pdf"
+	case Doc:
+		return "doc"
+	case Docx:
+		return "docx"
+	}
+	return "none"
+}
 
 // types are the supported MIME types.
 var types = map[string]Format{
@@ -61,8 +73,7 @@ var extensions = map[string]string{
 // FormatOf returns the format of a MIME type, in any case and with or without
 // parameters, or an Invalid error with the code unsupported_file_type.
 func FormatOf(mimeType string) (Format, error) {
-	essence, _, _ := strings.Cut(mimeType, ";")
-	if f, ok := types[strings.ToLower(strings.TrimSpace(essence))]; ok {
+	if f, ok := types[essence(mimeType)]; ok {
 		return f, nil
 	}
 	e := fault.Invalidf("", "Files of the type %.100q are not supported; plain text, Markdown, CSV, TSV, JSON, JSONL, XML, PDF and Word documents are.", mimeType)
@@ -74,4 +85,23 @@ func FormatOf(mimeType string) (Format, error) {
 // "" where it stands for none of the supported ones.
 func TypeByName(name string) string {
 	return extensions[strings.ToLower(path.Ext(name))]
+}
+
+// essence returns a MIME type without its parameters, in lower case.
+func essence(mimeType string) string {
+	name, _, _ := strings.Cut(mimeType, ";")
+	return strings.ToLower(strings.TrimSpace(name))
+}
+
+// canonicalType returns a supported type as it is kept: in lower case, with the
+// charset that says how to read the bytes and no other parameter.
+func canonicalType(mimeType string) string {
+	params := map[string]string{}
+	if c := charset(mimeType); c != "" {
+		params["charset"] = c
+	}
+	if t := mime.FormatMediaType(essence(mimeType), params); t != "" {
+		return t
+	}
+	return essence(mimeType)
 }

@@ -171,7 +171,7 @@ func TestAdminRefusals(t *testing.T) {
 		{"models a string", "POST", keys, `{"models":"svc-preview"}`, 400, "validation_error", "models", "models must be an array."},
 		{"no models", "POST", keys, `{"models":[]}`, 400, "validation_error", "models", "models must be null or name 1 to 1000 models."},
 		{"model a number", "POST", keys, `{"models":["a",2]}`, 400, "validation_error", "models[1]", "models[1] must be a string."},
-		{"put", "PUT", organizations, "{}", 405, "method_not_allowed", "", "PUT is not allowed here; GET, POST is."},
+		{"put", "PUT", organizations, "{}", 405, "method_not_allowed", "", "The method PUT is not allowed here, only GET, HEAD, POST."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			param := "null"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/guard"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
@@ -21,8 +22,14 @@ import (
 // Decisions have limits of their own.
 const MaxBody = 16 << 20
 
-// bodyTimeout is how long a client may take to send a JSON body.
-const bodyTimeout = 5 * time.Minute
+const (
+	// bodyTimeout is how long a client may take to send a JSON body, and to take
+	// a JSON answer.
+	bodyTimeout = 5 * time.Minute
+	// restTimeout is how long a client may take to send a body that nobody reads:
+	// the server reads some of it before it answers.
+	restTimeout = 5 * time.Second
+)
 
 // call is one request on its way through an endpoint.
 type call struct {
@@ -42,7 +49,7 @@ type call struct {
 
 func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
 	c := &call{api: a, w: &answer{ResponseWriter: w}, r: r, id: a.opts.NewRequestID(), shape: shapeA, start: time.Now()}
-	if r.URL.Path == decisionsPath {
+	if r.URL.Path == decisionsPath || strings.HasPrefix(r.URL.Path, decisionsPath+"/") {
 		c.shape = shapeB
 	}
 	return c
@@ -163,11 +170,17 @@ func (c *call) read(limit int64) ([]byte, error) {
 	return data, nil
 }
 
+// leaveBody gives up on what is left of the body once the endpoint is done. The
+// server sets the deadline anew for the next request.
+func (c *call) leaveBody() {
+	_ = http.NewResponseController(c.w.ResponseWriter).SetReadDeadline(time.Now().Add(restTimeout))
+}
+
 // methodNotAllowed answers 405, which no kind of error stands for: it exists on
 // the wire alone.
 func (c *call) methodNotAllowed(allow string) error {
 	c.w.Header().Set("Allow", allow)
-	e := &fault.Error{Kind: fault.Invalid, Code: "method_not_allowed", Message: c.r.Method + " is not allowed here; " + allow + " is."}
+	e := &fault.Error{Kind: fault.Invalid, Code: "method_not_allowed", Message: "The method " + c.r.Method + " is not allowed here, only " + allow + "."}
 	c.err = e
 	c.shape(&fixedStatus{c.w, http.StatusMethodNotAllowed}, e)
 	return nil
@@ -181,6 +194,8 @@ type fixedStatus struct {
 
 func (f *fixedStatus) WriteHeader(int) { f.ResponseWriter.WriteHeader(f.status) }
 
+func (f *fixedStatus) Unwrap() http.ResponseWriter { return f.ResponseWriter }
+
 // fail answers with an error, or aborts the connection where an answer has
 // begun: a client must not take what it has for the whole.
 func (c *call) fail(err error) {
@@ -191,14 +206,15 @@ func (c *call) fail(err error) {
 	c.shape(c.w, c.err)
 }
 
-// finish ends the call: a panic becomes a 500 where nothing was written, and
-// the request is logged once.
+// finish ends the call: a panic becomes a 500 where nothing was written, nobody
+// waits long for the rest of the body, and the request is logged once.
 func (c *call) finish() {
 	p := recover()
+	c.leaveBody()
 	if p != nil && p != http.ErrAbortHandler {
 		c.err = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternal, Message: "An internal error occurred."}
 		c.api.opts.Logger.LogAttrs(c.ctx(), slog.LevelError, "panic",
-			slog.String("request_id", c.id), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			slog.String("request_id", c.id), slog.String("panic", guard.Describe(p)), slog.String("stack", string(debug.Stack())))
 		if c.w.status == 0 {
 			c.shape(c.w, c.err)
 			p = nil
@@ -210,13 +226,17 @@ func (c *call) finish() {
 	}
 }
 
-// log writes the request's line.
+// logged is how many bytes of a text that the client chose a log line has.
+const logged = 128
+
+// log writes the request's line. Of what the client sent it has the method, the
+// path and the name of the model.
 func (c *call) log() {
 	level := slog.LevelInfo
 	attrs := []slog.Attr{
 		slog.String("request_id", c.id),
-		slog.String("method", c.r.Method),
-		slog.String("path", c.r.URL.Path),
+		slog.String("method", clip(c.r.Method)),
+		slog.String("path", clip(c.r.URL.Path)),
 		slog.Int("status", c.w.status),
 		slog.Duration("duration", time.Since(c.start)),
 	}
@@ -224,7 +244,7 @@ func (c *call) log() {
 		attrs = append(attrs, slog.String("organization", c.caller.Organization), slog.String("key", c.caller.Key))
 	}
 	if c.model != "" {
-		attrs = append(attrs, slog.String("model", c.model), slog.Int("input_tokens", c.inputTokens), slog.Int("output_tokens", c.outputTokens))
+		attrs = append(attrs, slog.String("model", clip(c.model)), slog.Int("input_tokens", c.inputTokens), slog.Int("output_tokens", c.outputTokens))
 	}
 	if c.err != nil {
 		attrs = append(attrs, slog.String("error", c.err.Code))
@@ -239,4 +259,11 @@ func (c *call) log() {
 		}
 	}
 	c.api.opts.Logger.LogAttrs(c.ctx(), level, "request", attrs...)
+}
+
+func clip(text string) string {
+	if len(text) <= logged {
+		return text
+	}
+	return strings.ToValidUTF8(text[:logged], "") + "…"
 }

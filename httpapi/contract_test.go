@@ -138,7 +138,7 @@ func (c *contract) hold(t testing.TB, api *API) {
 		r.Body = &tee{r.Body, &x.request}
 		defer func() {
 			p := recover()
-			x.check(r, p != nil)
+			x.check(r, p != nil || x.cut)
 			if p != nil {
 				panic(p)
 			}
@@ -165,20 +165,20 @@ type transcript struct {
 	contract          *contract
 	t                 testing.TB
 	request, response bytes.Buffer
+	cut               bool // the client took not all of the answer
 }
 
 func (x *transcript) Write(p []byte) (int, error) {
 	n, err := x.answer.Write(p)
 	x.response.Write(p[:n])
+	x.cut = x.cut || err != nil
 	return n, err
 }
 
 // check holds the exchange to the contract. What was aborted is held to it as far
 // as it went.
 func (x *transcript) check(r *http.Request, aborted bool) {
-	x.t.Helper()
 	fail := func(format string, args ...any) {
-		x.t.Helper()
 		x.t.Errorf("openapi.json: %s %s, %d: %s\nrequest:  %.2000s\nresponse: %.2000s",
 			r.Method, r.URL, x.status, fmt.Sprintf(format, args...), x.request.String(), x.response.String())
 	}

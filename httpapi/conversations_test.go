@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -284,3 +286,29 @@ func TestATurnWhoseConversationIsDeletedMeanwhileFailsAndIsBilled(t *testing.T) 
 	a.want(404, "GET", "/v1/responses/"+r.ID, "")
 	is.Equal(a.charges(), []string{r.ID + " 11+7"})
 }
+
+// TestAStartFinishesDeletions starts a service on a store where another one was
+// ended in the middle of a deletion.
+func TestAStartFinishesDeletions(t *testing.T) {
+	a := newTurns(t, modeltest.Text("Yes."))
+	r := a.turn(say("Hi"))
+	ns := storage.Namespace(a.orgs["rich"])
+	must(t, a.store.Update(t.Context(), ns, func(tx storage.Tx) error {
+		return errors.Join(tx.Delete([]byte("v/c/"+r.Conversation.ID)), tx.Delete([]byte("v/h/"+r.Conversation.ID)),
+			tx.Set([]byte("v/d/"+r.Conversation.ID), nil))
+	}))
+	service, err := svc.New(t.Context(), svc.Options{Store: unclosed{a.store}, Backend: a.script})
+	must(t, err)
+	must(t, service.Close())
+	must(t, a.store.View(t.Context(), ns, func(tx storage.Tx) error {
+		for e, err := range tx.Scan(storage.Prefix([]byte("v/"))) {
+			t.Errorf("left %q, %v", e.Key, err)
+		}
+		return nil
+	}))
+}
+
+// unclosed is a store that belongs to another service.
+type unclosed struct{ storage.Store }
+
+func (unclosed) Close() error { return nil }

@@ -6,7 +6,7 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 )
 
-// decisionsPath is the one path whose errors have Shape B.
+// decisionsPath is the one path whose errors have Shape B, with what lies below it.
 const decisionsPath = "/v1/systemone"
 
 // maxDecisionBody is how large the body of a Decision may be, in bytes: what 8

@@ -331,7 +331,7 @@ func TestDecisionsOnlyPOST(t *testing.T) {
 	a.ServeHTTP(w, httptest.NewRequest(http.MethodGet, decisionsPath, nil))
 	is.Equal(w.Code, 405)
 	is.Equal(w.Header().Get("Allow"), "POST")
-	is.Equal(w.Body.String(), `{"detail":{"error_type":"method_not_allowed","message":"GET is not allowed here; POST is."}}`)
+	is.Equal(w.Body.String(), `{"detail":{"error_type":"method_not_allowed","message":"The method GET is not allowed here, only POST."}}`)
 }
 
 func FuzzDecodeDecision(f *testing.F) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
@@ -96,6 +97,8 @@ func writeBody(w http.ResponseWriter, code int, data []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(data)))
+	// A writer that knows no deadlines never waits for its client.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(bodyTimeout))
 	w.WriteHeader(code)
 	w.Write(data)
 }

@@ -10,6 +10,7 @@ package httpapi
 import (
 	"log/slog"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -54,20 +55,34 @@ type API struct {
 // New returns the handler. It is safe for concurrent use, like any handler, and
 // holds nothing to be closed.
 func New(service *svc.Service, opts Options) *API {
+	a := newAPI(service, opts)
+	for _, routes := range a.tables() {
+		for path, methods := range routes {
+			a.mux.Handle(path, a.handler(methods.serve))
+		}
+	}
+	a.mux.Handle("/", a.handler(methods(nil).serve))
+	return a
+}
+
+// Starting returns the handler of a server whose service is not open yet: it
+// answers GET /healthz, and everything else is Unavailable for the moment. It
+// takes the Logger and NewRequestID of the options.
+func Starting(opts Options) *API {
+	a := newAPI(nil, opts)
+	a.mux.Handle("/healthz", a.handler(methods{"GET": a.health}.serve))
+	a.mux.Handle("/", a.handler(func(*call) error { return notReady(nil) }))
+	return a
+}
+
+func newAPI(service *svc.Service, opts Options) *API {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
 	if opts.NewRequestID == nil {
 		opts.NewRequestID = func() string { return ids.New("req") }
 	}
-	a := &API{service: service, opts: opts, mux: http.NewServeMux(), slots: newSlots(opts.MaxRequests)}
-	for _, routes := range a.tables() {
-		for path, methods := range routes {
-			a.mux.Handle(path, a.handler(methods))
-		}
-	}
-	a.mux.Handle("/", a.handler(nil))
-	return a
+	return &API{service: service, opts: opts, mux: http.NewServeMux(), slots: newSlots(opts.MaxRequests)}
 }
 
 // tables are all routes, by whose they are.
@@ -76,7 +91,21 @@ func (a *API) tables() []map[string]methods {
 }
 
 // ServeHTTP implements [http.Handler].
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !plain(r) {
+		a.handler(methods(nil).serve).ServeHTTP(w, r)
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// plain reports whether the request names a path as routes are written. The mux
+// answers others by itself, with a redirect or an error page, which no client
+// of the interface expects.
+func plain(r *http.Request) bool {
+	p := r.URL.EscapedPath()
+	return r.Method != http.MethodConnect && strings.HasPrefix(p, "/") && (path.Clean(p) == strings.TrimSuffix(p, "/") || p == "/")
+}
 
 // endpoint answers one kind of request. It either writes an answer and returns
 // nil, or writes nothing and returns an error for the route's shape.
@@ -113,23 +142,28 @@ func (a *API) routes() map[string]methods {
 			"GET": authenticated(a.getConversation), "POST": authenticated(a.updateConversation), "DELETE": authenticated(a.deleteConversation)},
 		"/v1/conversations/{conversation_id}/items":           {"GET": authenticated(a.listItems), "POST": authenticated(a.addItems)},
 		"/v1/conversations/{conversation_id}/items/{item_id}": {"GET": authenticated(a.getItem), "DELETE": authenticated(a.deleteItem)},
+
+		"/v1/files":                   {"POST": authenticated(a.uploadFile), "GET": authenticated(a.listFiles)},
+		"/v1/files/{file_id}":         {"GET": authenticated(a.getFile), "DELETE": authenticated(a.deleteFile)},
+		"/v1/files/{file_id}/content": {"GET": authenticated(a.fileContent)},
 	}
 }
 
-// handler serves one path: it finds the endpoint for the method, runs it, turns
-// its error into the path's shape and logs the request. A path without methods
-// is unknown.
-func (a *API) handler(m methods) http.Handler {
+// handler serves one path: it runs the endpoint, turns its error into the path's
+// shape and logs the request.
+func (a *API) handler(serve endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := newCall(a, w, r)
 		defer c.finish()
 		c.w.Header().Set("X-Request-Id", c.id)
-		if err := m.serve(c); err != nil {
+		if err := serve(c); err != nil {
 			c.fail(err)
 		}
 	})
 }
 
+// serve runs the endpoint for the request's method. A path without methods is
+// unknown.
 func (m methods) serve(c *call) error {
 	if m == nil {
 		return &fault.Error{Kind: fault.NotFound, Code: "not_found", Message: "There is no route " + c.r.Method + " " + c.r.URL.Path + "."}
@@ -149,6 +183,9 @@ func (m methods) allowed() string {
 	var names []string
 	for name := range m {
 		names = append(names, name)
+		if name == http.MethodGet {
+			names = append(names, http.MethodHead)
+		}
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
@@ -163,8 +200,17 @@ func (a *API) ready(c *call) error {
 		return a.health(c)
 	}
 	if err := a.opts.Ready(); err != nil {
-		return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The service is not ready.",
-			RetryAfter: time.Second, Err: err}
+		return notReady(err)
 	}
 	return a.health(c)
+}
+
+func notReady(cause error) error {
+	return &fault.Error{
+		Kind:       fault.Unavailable,
+		Code:       fault.CodeUnavailable,
+		Message:    "The service is not ready.",
+		RetryAfter: time.Second,
+		Err:        cause,
+	}
 }

@@ -39,6 +39,12 @@ func newOwner(t *testing.T, a *API) owner {
 	o.ids["conversation_id"] = make("/v1/conversations", `{"metadata":{"a":"`+secret+`"}}`)["id"].(string)
 	items := make("/v1/conversations/"+o.ids["conversation_id"]+"/items", `{"items":[{"role":"user","content":"`+secret+`"}]}`)
 	o.ids["item_id"] = items["first_id"].(string)
+	w := sendForm(a, key, form(purpose, formPart{"file", "a.txt", "text/plain", secret}))
+	var file struct{ ID string }
+	if err := json.Unmarshal(w.Body.Bytes(), &file); err != nil || w.Code != 200 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	o.ids["file_id"] = file.ID
 	return o
 }
 
@@ -99,6 +105,14 @@ var foreignRoutes = map[string]foreign{
 	"GET /v1/conversations/{conversation_id}/items":              {"", 404},
 	"GET /v1/conversations/{conversation_id}/items/{item_id}":    {"", 404},
 	"DELETE /v1/conversations/{conversation_id}/items/{item_id}": {"", 404},
+
+	"POST /v1/responses   ":           {`{"model":"svc-preview","input":[{"type":"input_file","file_id":"{file_id}"}]}`, 404},
+	"POST /v1/chat/completions ":      {`{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"file","file_id":"{file_id}"}]}]}`, 404},
+	"POST /v1/files":                  {"", 400},
+	"GET /v1/files":                   {"", 200},
+	"GET /v1/files/{file_id}":         {"", 404},
+	"DELETE /v1/files/{file_id}":      {"", 404},
+	"GET /v1/files/{file_id}/content": {"", 404},
 }
 
 // TestForeignObjects asks every route for the objects of another organization,
@@ -147,7 +161,7 @@ func TestForeignObjects(t *testing.T) {
 		if want.status == 404 && strings.Contains(answer, secret) {
 			t.Errorf("%s: got the owner's data: %s", route, answer)
 		}
-		for _, name := range []string{"response_id", "conversation_id", "item_id", "completion_id"} {
+		for _, name := range []string{"response_id", "conversation_id", "item_id", "completion_id", "file_id"} {
 			if want.status == 200 && strings.Contains(answer, victim.ids[name]) {
 				t.Errorf("%s: got the owner's %s: %s", route, name, answer)
 			}
@@ -171,7 +185,7 @@ func (o owner) view(t *testing.T, a *API) string {
 	var b strings.Builder
 	for _, pattern := range []string{"/v1/responses/{response_id}", "/v1/responses/{response_id}/input_items",
 		"/v1/chat/completions/{completion_id}", "/v1/chat/completions/{completion_id}/messages", "/v1/conversations/{conversation_id}",
-		"/v1/conversations/{conversation_id}/items/{item_id}"} {
+		"/v1/conversations/{conversation_id}/items/{item_id}", "/v1/files/{file_id}", "/v1/files/{file_id}/content"} {
 		w := send(a, o.key, "GET", o.path(t, pattern), "")
 		if w.Code != 200 {
 			t.Errorf("%s: the owner got %d %s", pattern, w.Code, w.Body)

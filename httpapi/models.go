@@ -19,11 +19,14 @@ func newModelObject(info model.Info) modelObject {
 }
 
 func (a *API) listModels(c *call) error {
-	data := []modelObject{}
+	list := struct {
+		Object string        `json:"object"`
+		Data   []modelObject `json:"data"`
+	}{"list", []modelObject{}}
 	for _, info := range a.service.Models(c.caller) {
-		data = append(data, newModelObject(info))
+		list.Data = append(list.Data, newModelObject(info))
 	}
-	return c.json(map[string]any{"object": "list", "data": data})
+	return c.json(list)
 }
 
 func (a *API) getModel(c *call) error {

@@ -30,10 +30,10 @@ import (
 
 // Documents reads uploaded files for models.
 type Documents interface {
-	// Document returns a file of the caller's organization as a model reads it.
-	// The error is NotFound with the code file_not_found where there is none, and
+	// Stored returns a file of the caller's organization as a model reads it. The
+	// error is NotFound with the code file_not_found where there is none, and
 	// Invalid where it cannot be read.
-	Document(ctx context.Context, caller accounts.Caller, fileID string) (model.Document, error)
+	Stored(ctx context.Context, caller accounts.Caller, fileID string) (model.Document, error)
 }
 
 // Options are what a Service is made of. Backend, Accounts and Conversations

@@ -317,7 +317,7 @@ func show(e responses.Event) string {
 // library is the files of a caller.
 type library map[string]string
 
-func (l library) Document(_ context.Context, caller accounts.Caller, id string) (model.Document, error) {
+func (l library) Stored(_ context.Context, caller accounts.Caller, id string) (model.Document, error) {
 	text, ok := l[id]
 	switch {
 	case !ok:

@@ -219,7 +219,7 @@ func (t *turn) document(ctx context.Context, id string) (model.Document, error) 
 	if t.o.Documents == nil {
 		return model.Document{}, errNoDocuments(id)
 	}
-	return t.o.Documents.Document(ctx, t.caller, id)
+	return t.o.Documents.Stored(ctx, t.caller, id)
 }
 
 // request is what the model is sent next: the history, the input, and what the

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/storage/backup"
@@ -146,27 +145,20 @@ func syncDirectory(dir string) error {
 // progress reads a backup for somebody else and draws how far it is, on a
 // terminal.
 type progress struct {
-	from     io.Reader
-	backup   *backup.Reader // nil until its head is read
-	size     int64          // bytes read
-	terminal io.Writer      // nil where there is none
-	started  time.Time
-	drawn    time.Time
+	from    io.Reader
+	backup  *backup.Reader // nil until its head is read
+	size    int64          // bytes read
+	line    *statusLine
+	started time.Time
+	drawn   time.Time
 }
 
-const (
-	barWidth = 30
-	barEvery = 100 * time.Millisecond
-)
+// drawEvery is how often the progress is drawn at most.
+const drawEvery = 100 * time.Millisecond
 
 // openBackup returns a reader of a backup that shows its progress.
 func openBackup(from io.Reader, stderr io.Writer) (*backup.Reader, *progress, error) {
-	p := &progress{from: from, started: time.Now()}
-	if file, ok := stderr.(*os.File); ok {
-		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			p.terminal = file
-		}
-	}
+	p := &progress{from: from, line: newStatusLine(stderr), started: time.Now()}
 	var err error
 	p.backup, err = backup.NewReader(p)
 	return p.backup, p, err
@@ -176,7 +168,7 @@ func openBackup(from io.Reader, stderr io.Writer) (*backup.Reader, *progress, er
 func (p *progress) Read(data []byte) (int, error) {
 	n, err := p.from.Read(data)
 	p.size += int64(n)
-	if p.terminal != nil && p.backup != nil && time.Since(p.drawn) >= barEvery {
+	if p.backup != nil && time.Since(p.drawn) >= drawEvery {
 		p.draw()
 	}
 	return n, err
@@ -184,26 +176,19 @@ func (p *progress) Read(data []byte) (int, error) {
 
 func (p *progress) draw() {
 	p.drawn = time.Now()
-	fmt.Fprintf(p.terminal, "\r%s\x1b[K", bar(p.backup.Done(), p.backup.Total(), p.size, p.drawn.Sub(p.started)))
+	p.line.show(progressText(p.backup.Done(), p.backup.Total(), p.size, p.drawn.Sub(p.started)))
 }
 
-// bar is a progress bar in one line.
-func bar(done, total uint64, size int64, took time.Duration) string {
-	part := 1.0
-	if total > 0 {
-		part = float64(done) / float64(total)
-	}
-	filled := int(part * barWidth)
-	return fmt.Sprintf("[%s%s] %3.0f%%  %d of %d records  %s  %s/s", strings.Repeat("=", filled), strings.Repeat(" ", barWidth-filled),
-		part*100, done, total, byteText(size), byteText(int64(float64(size)/max(took.Seconds(), 0.001))))
+// progressText says in one line how far a backup is.
+func progressText(done, total uint64, size int64, took time.Duration) string {
+	return fmt.Sprintf("%s  %d of %d records  %s  %s/s", bar(share(int64(done), int64(total))), done, total,
+		byteText(size), byteText(int64(float64(size)/max(took.Seconds(), 0.001))))
 }
 
 // end draws the last state and leaves the line.
 func (p *progress) end() {
-	if p.terminal != nil {
-		p.draw()
-		fmt.Fprintln(p.terminal)
-	}
+	p.draw()
+	p.line.keep()
 }
 
 // byteText writes a number of bytes for people.

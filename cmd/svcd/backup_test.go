@@ -166,7 +166,7 @@ func TestBar(t *testing.T) {
 		{0, 10, 0, 0, "[                              ]   0%  0 of 10 records  0 B  0 B/s"},
 		{5, 10, 2_500_000, 2 * time.Second, "[===============               ]  50%  5 of 10 records  2.5 MB  1.2 MB/s"},
 	} {
-		if got := bar(c.done, c.total, c.size, c.took); got != c.want {
+		if got := progressText(c.done, c.total, c.size, c.took); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}

@@ -2,23 +2,28 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
 	"text/tabwriter"
 )
 
-// command is something that svcd does to a running server.
+// command is something that svcd does with a running server.
 type command struct {
 	words string // how it is called: one word or two
-	args  string // the names of its arguments, all required
+	args  string // the names of its arguments, all required; the last may be repeated where it ends in …
 	help  string // what it does, in one line
 
 	// prepare defines the command's own flags and returns what runs it.
 	prepare func(*flag.FlagSet) action
 }
 
-// action runs a command whose flags have been read. It has as many arguments as
+// ofUser reports whether the command is one of users, who have an API key, and
+// not of the operator, who has the admin key.
+func (c command) ofUser() bool { return strings.HasPrefix(c.words, "files ") }
+
+// action runs a command whose flags have been read. It has the arguments that
 // the command names.
 type action func(ctx context.Context, s *session, args []string) error
 
@@ -32,7 +37,7 @@ type session struct {
 // commands is the table of all commands, in the order of the help.
 func commands() []command {
 	var all []command
-	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), backupCommands()} {
+	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), fileCommands(), backupCommands()} {
 		all = append(all, group...)
 	}
 	return all
@@ -59,7 +64,7 @@ func (e environment) command(ctx context.Context) error {
 		return fmt.Errorf("there is no command %q; svcd help lists them", e.args[0])
 	}
 	e.help(near)
-	return flag.ErrHelp
+	return errShown
 }
 
 // help prints a table of commands.
@@ -77,7 +82,11 @@ func (e environment) runCommand(ctx context.Context, c command, args []string) e
 	flags := flag.NewFlagSet("svcd "+c.words, flag.ContinueOnError)
 	flags.SetOutput(e.stderr)
 	flags.StringVar(&s.url, "url", "http://127.0.0.1:8080", "`URL` of the server")
-	flags.StringVar(&s.key, "admin-key", "", "the server's admin `key`")
+	if c.ofUser() {
+		flags.StringVar(&s.key, "key", "", "an API `key`")
+	} else {
+		flags.StringVar(&s.key, "admin-key", "", "the server's admin `key`")
+	}
 	if err := e.setFlags(flags); err != nil {
 		return err
 	}
@@ -91,7 +100,7 @@ func (e environment) runCommand(ctx context.Context, c command, args []string) e
 	if err != nil {
 		return err
 	}
-	if len(values) != len(strings.Fields(c.args)) {
+	if need := len(strings.Fields(c.args)); len(values) < need || len(values) > need && !strings.HasSuffix(c.args, "…") {
 		return fmt.Errorf("it is called as: svcd %s", strings.TrimSpace(c.words+" "+c.args))
 	}
 	return run(ctx, s, values)
@@ -102,7 +111,7 @@ func (e environment) runCommand(ctx context.Context, c command, args []string) e
 func parse(flags *flag.FlagSet, args []string) ([]string, error) {
 	var values []string
 	for {
-		if err := flags.Parse(args); err != nil {
+		if err := parseFlags(flags, args); err != nil {
 			return nil, err
 		}
 		rest := flags.Args()
@@ -111,6 +120,16 @@ func parse(flags *flag.FlagSet, args []string) ([]string, error) {
 		}
 		values, args = append(values, rest[0]), rest[1:]
 	}
+}
+
+// parseFlags reads the flags that come first. What is wrong with them was shown
+// when it returns, and the help where it was asked for.
+func parseFlags(flags *flag.FlagSet, args []string) error {
+	err := flags.Parse(args)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		return fmt.Errorf("%w: %w", errShown, err)
+	}
+	return err
 }
 
 // table prints rows under a heading. Cells are separated by tabs.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
@@ -134,7 +133,7 @@ func TestCommandErrors(t *testing.T) {
 			t.Errorf("svcd %s: got the error %v, want %s", c.line, err, c.want)
 		}
 	}
-	if stdout, _, err := svcd(t, url, "credits"); !errors.Is(err, flag.ErrHelp) || strings.Count(stdout, "\n") != 2 {
+	if stdout, _, err := svcd(t, url, "credits"); !errors.Is(err, errShown) || strings.Count(stdout, "\n") != 2 {
 		t.Errorf("svcd credits: got %v and\n%s", err, stdout)
 	}
 }

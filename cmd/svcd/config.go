@@ -53,7 +53,7 @@ func (e environment) config() (config, error) {
 	if err := e.setFlags(flags); err != nil {
 		return c, err
 	}
-	if err := flags.Parse(e.args); err != nil {
+	if err := parseFlags(flags, e.args); err != nil {
 		return c, err
 	}
 	if flags.NArg() > 0 {
@@ -95,6 +95,8 @@ func variable(flag string) string {
 		return "SVC_SEARCH_URL"
 	case "upstream":
 		return "SVC_UPSTREAM_URL"
+	case "key":
+		return "SVC_API_KEY"
 	}
 	return "SVC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

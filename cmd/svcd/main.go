@@ -3,12 +3,13 @@
 //	svcd                     serve http://127.0.0.1:8080 with data in ./svc-data
 //	svcd -help               list the flags
 //	svcd check-config FILE   say what is wrong with a configuration file
-//	svcd help                list the commands that administer a running server
+//	svcd help                list the commands for a running server
 //
 // Every flag of the server has an environment variable; the flag wins. This
 // package is wiring: config.go reads the flags and models.go the configuration
 // file, serve.go puts the parts together and runs them. The commands are in
-// command.go, their server in client.go.
+// command.go, their server in client.go. While it serves, svcd also runs itself,
+// once for each document whose text is extracted.
 package main
 
 import (
@@ -21,29 +22,44 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/seed-506d8e5d/svc/files"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	env := environment{args: os.Args[1:], getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr}
-	if err := env.run(ctx); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "svcd:", err)
-		}
-		os.Exit(1)
+	env := environment{args: os.Args[1:], getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	err := env.run(ctx)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return
 	}
+	if !errors.Is(err, errShown) {
+		fmt.Fprintln(os.Stderr, "svcd:", err)
+	}
+	os.Exit(1)
 }
+
+// errShown is the error of a call that was explained where it was found wrong.
+var errShown = errors.New("called in a wrong way")
 
 // environment is what a process is started with.
 type environment struct {
 	args           []string
 	getenv         func(string) string
+	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
+// extractCommand is the command that the server runs to extract a document's
+// text. It is for nobody else and not in the help.
+const extractCommand = "extract-text"
+
 // run runs a command or serves until ctx ends.
 func (e environment) run(ctx context.Context) error {
+	if len(e.args) > 0 && e.args[0] == extractCommand {
+		return files.RunProcess(ctx, e.args[1:], e.stdin, e.stdout)
+	}
 	if len(e.args) > 0 && e.args[0] == "check-config" {
 		return e.checkConfig(e.args[1:])
 	}

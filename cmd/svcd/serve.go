@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model/openai"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
@@ -37,7 +39,8 @@ func (e environment) serve(ctx context.Context, c config) error {
 	defer observer.stop()
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
-	gate := &gate{}
+	gate := new(gate)
+	gate.open(httpapi.Starting(httpapi.Options{Logger: logger}))
 	server := &http.Server{
 		Handler:           observer.Handler(gate),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -45,6 +48,8 @@ func (e environment) serve(ctx context.Context, c config) error {
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+
+		DisableGeneralOptionsHandler: true, // its answers have no request ID
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -79,11 +84,18 @@ func (e environment) serve(ctx context.Context, c config) error {
 // open opens the store and makes the service. The key is the one that the first
 // start creates, empty otherwise.
 func (c config) open(ctx context.Context, logger *slog.Logger, backend *openai.Backend, observer *observer) (service *svc.Service, key string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot find the program that extracts text, which is this one: %w", err)
+	}
 	store, err := c.openStore(logger)
 	if err != nil {
 		return nil, "", err
 	}
-	options := svc.Options{Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices}
+	options := svc.Options{
+		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices,
+		Extractor: &files.Process{Command: []string{self, extractCommand}},
+	}
 	if backend != nil {
 		options.Backend = backend
 	}
@@ -154,24 +166,12 @@ func shutDown(server *http.Server, grace time.Duration, cancelRequests context.C
 	return server.Close()
 }
 
-// gate answers while the service is not open yet, and hands requests to it
-// afterwards.
+// gate hands requests to the handler of the moment.
 type gate struct{ handler atomic.Pointer[httpapi.API] }
 
 func (g *gate) open(h *httpapi.API) { g.handler.Store(h) }
 
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h := g.handler.Load(); h != nil {
-		h.ServeHTTP(w, r)
-		return
-	}
-	if r.URL.Path == "/healthz" {
-		w.WriteHeader(http.StatusOK)
-		return
-	}
-	w.Header().Set("Retry-After", "1")
-	w.WriteHeader(http.StatusServiceUnavailable)
-}
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.handler.Load().ServeHTTP(w, r) }
 
 // announce prints the server's URL and, where the first start made a key, the
 // key and a command to try it with.

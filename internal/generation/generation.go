@@ -19,6 +19,10 @@ import (
 // attempts is how often a structured answer is asked for before it fails.
 const attempts = 2
 
+// errInvalid is the cause of an answer's failure. What exactly was wrong is for
+// the model alone: it quotes the answer and the schema, and causes are logged.
+var errInvalid = errors.New("the structured answer is invalid")
+
 // Stream generates an answer to req, whose schema is compiled as s where its
 // format is a schema. Text in a free format passes through as it comes. A
 // structured answer is held back until it is whole and valid; one that is not
@@ -39,7 +43,7 @@ func Stream(ctx context.Context, b model.Backend, req *model.Request, s *schema.
 				return
 			}
 			if attempt == attempts || !again.affordable(req) {
-				yield(nil, fault.Upstreamf(again.reason, "The model's answer was not valid for the requested format."))
+				yield(nil, fault.Upstreamf(errInvalid, "The model's answer was not valid for the requested format."))
 				return
 			}
 			req = retry(req, again)
@@ -51,7 +55,7 @@ func Stream(ctx context.Context, b model.Backend, req *model.Request, s *schema.
 type invalid struct {
 	text   string
 	tokens int // that it took
-	reason error
+	reason error // for the model
 }
 
 // affordable reports whether the allowance of tokens leaves room for another

@@ -11,8 +11,18 @@ func TestCall(t *testing.T) {
 	if err := Call(func() error { return failure }); err != failure {
 		t.Errorf("got %v, want %v", err, failure)
 	}
-	err := Call(func() error { panic("lost") })
-	if err == nil || !strings.HasPrefix(err.Error(), "panic: lost\n") {
-		t.Errorf("got %v, want the panic", err)
+	err := Call(func() error { panic("a prompt") })
+	if err == nil || !strings.HasPrefix(err.Error(), "panic: a value of type string\n") || strings.Contains(err.Error(), "a prompt") {
+		t.Errorf("got %v, want the panic without its text", err)
+	}
+}
+
+func TestDescribeARuntimeError(t *testing.T) {
+	err := Call(func() error {
+		var none []int
+		return errors.New(string(rune(none[len(none)])))
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "panic: runtime error: index out of range [0] with length 0\n") {
+		t.Errorf("got %v, want what the runtime found", err)
 	}
 }

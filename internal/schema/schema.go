@@ -45,7 +45,8 @@ func Compile(raw json.RawMessage, param string) (*Schema, error) {
 }
 
 // Validate returns an error that says where text, which should be JSON, does
-// not satisfy the schema. The error is for the model or the log.
+// not satisfy the schema. The error is for the model: it quotes the text and the
+// schema, which no log may have.
 func (s *Schema) Validate(text string) error {
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {

@@ -166,7 +166,7 @@ func (a *answer) open(ctx context.Context, t *target) (*exchange, error) {
 	f, ok := errors.AsType[*failure](err)
 	switch {
 	case ok && f.status == http.StatusNotFound && a.served == a.backend.others:
-		return nil, notFound(a.req.Model, err)
+		return nil, notFound(a.req.Model, f.fault.Err) // no failure: it is final
 	case ok && f.refuses() && w.ReasoningEffort != "" && a.req.ReasoningEffort != "none" &&
 		a.served.Info.ReasoningEfforts == nil:
 		w.ReasoningEffort = ""

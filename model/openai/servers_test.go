@@ -268,6 +268,35 @@ func TestToolChoiceIsKeptHere(t *testing.T) {
 	}
 }
 
+func TestCallMadeHereKeepsTheTokenLimit(t *testing.T) {
+	tools := []model.Tool{{Name: "get_weather", Parameters: []byte(`{"type":"object","properties":{"city":{"type":"string"}}}`)}}
+	answer := len(words((&double{}).text(gjson.Result{})))
+	for left, reason := range map[int]model.FinishReason{0: model.Length, 1: model.Length, 2: model.ToolCalls} {
+		d := (&double{}).serve(t)
+		req := ask("x")
+		req.Tools, req.ToolChoice.Mode, req.MaxTokens = tools, model.ToolRequired, answer+left
+		a := fold(t.Context(), d.backend(t), req)
+		if a.err != nil || a.reason != reason || a.usage.OutputTokens != req.MaxTokens || (len(a.calls) == 1) != (reason == model.ToolCalls) {
+			t.Errorf("%d tokens left: got %+v", left, a)
+		}
+		if requests := d.seen(); left > 0 && requests[1].Get("max_tokens").Int() != int64(left) {
+			t.Errorf("sent %s", requests[1])
+		}
+	}
+}
+
+func TestSmallestWindowHolds(t *testing.T) {
+	var targets []Target
+	for _, window := range []int{77, 50, 60} {
+		targets = append(targets, Target{Server: &Server{URL: (&double{tokenizer: "vllm", window: window}).serve(t).url}, Model: "double"})
+	}
+	b := (&double{}).serve(t).backend(t, withModel(func(m *Model) { m.Targets = targets }))
+	b.Probe(t.Context())
+	if got := b.Models()[0].ContextWindow; got != 50 {
+		t.Errorf("got %d", got)
+	}
+}
+
 func TestEffortThatTheModelDoesNotTake(t *testing.T) {
 	tests := map[string]struct {
 		effort string
@@ -430,6 +459,9 @@ func TestOtherModelsArePassedOn(t *testing.T) {
 	server.URL = missing.url
 	b = d.backend(t, func(o *Options) { o.Others = &others })
 	checkFault(t, fold(t.Context(), b, req).err, fault.NotFound, model.CodeNotFound)
+	if n := len(missing.seen()); n != 1 {
+		t.Errorf("asked %d times for a model that is not there", n)
+	}
 	if _, ok := d.backend(t).Model("llama3:8b"); ok {
 		t.Error("an unknown model is known")
 	}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/httpapi"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
+)
+
+// run calls svcd with the arguments and no environment, and returns what it
+// prints and its error.
+func run(ctx context.Context, args ...string) (stdout, stderr string, err error) {
+	var out, diagnostics bytes.Buffer
+	env := environment{args: args, getenv: func(string) string { return "" }, stdout: &out, stderr: &diagnostics}
+	err = env.run(ctx)
+	return out.String(), diagnostics.String(), err
+}
+
+// TestFirstStart starts a server as a newcomer does, and sends it the command
+// that it prints.
+func TestFirstStart(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	data := filepath.Join(t.TempDir(), "svc-data")
+	output, printed := io.Pipe()
+	env := environment{
+		args:   []string{"-addr", "127.0.0.1:0", "-data", data},
+		getenv: func(string) string { return "" }, stdout: printed, stderr: io.Discard,
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- env.run(ctx)
+		printed.Close()
+	}()
+	lines := bufio.NewScanner(output)
+	var text strings.Builder
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "curl ") {
+		text.WriteString(lines.Text() + "\n")
+	}
+	intro := regexp.MustCompile(`^svcd listens on (http://127\.0\.0\.1:\d+)\n\nYour API key, shown only this once: (sk-svc-[A-Za-z0-9_-]{43})\n\nTry it:\n\n$`)
+	said := intro.FindStringSubmatch(text.String())
+	if said == nil {
+		t.Fatalf("svcd printed %q", text.String())
+	}
+	url, key := said[1], said[2]
+	curl := `curl ` + url + `/v1/systemone -H "Authorization: Bearer ` + key + `" -H "Content-Type: application/json" -d '` + firstDecision + `'`
+	if lines.Text() != curl {
+		t.Fatalf("\ngot  %s\nwant %s", lines.Text(), curl)
+	}
+	req, err := http.NewRequestWithContext(ctx, "POST", url+"/v1/systemone", strings.NewReader(firstDecision))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	if status, body := answerTo(t, req); status != 200 || !strings.HasPrefix(body, `{"model":"svc-snap-preview","answers":{"team":{"type":"choice","choice":"billing",`) {
+		t.Errorf("got %d %s", status, body)
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		req, err := http.NewRequestWithContext(ctx, "GET", url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, body := answerTo(t, req); status != 200 {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	_, _, err = run(ctx, "-addr", "127.0.0.1:0", "-data", data)
+	if err == nil || !strings.Contains(err.Error(), data+" is in use by another process") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a second server on the directory: %v", err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("svcd ended with %v", err)
+	}
+}
+
+func answerTo(t *testing.T, req *http.Request) (status int, body string) {
+	t.Helper()
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(data)
+}
+
+func TestWrongCalls(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		rule   string
+		args   []string
+		want   string // is in the error
+		stderr string // is what stderr begins with
+	}{
+		{"an unknown flag is explained once", []string{"-bogus"}, errShown.Error(), "flag provided but not defined: -bogus\nUsage of svcd:\n"},
+		{"a value of the wrong type", []string{"-grace", "soon"}, errShown.Error(), "invalid value \"soon\" for flag -grace"},
+		{"help is no error to be told of", []string{"-help"}, flag.ErrHelp.Error(), "Usage of svcd:\n"},
+		{"an argument too many", []string{"-grace", "1s", "extra"}, "a command comes before the flags", ""},
+		{"an address without a port", []string{"-addr", "here"}, "cannot listen", ""},
+		{"a directory that is a file", []string{"-addr", "127.0.0.1:0", "-data", file}, file, ""},
+		{"a key that cannot be one", []string{"-addr", "127.0.0.1:0", "-data", inMemory, "-api-key", "a b"}, "An API key must be", ""},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			stdout, stderr, err := run(t.Context(), c.args...)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got the error %v, want one line with %q", err, c.want)
+			}
+			if stdout != "" || !strings.HasPrefix(stderr, c.stderr) {
+				t.Errorf("printed %q and %q", stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	variables := map[string]string{"SVC_ADDR": "127.0.0.1:1", "SVC_DATA": "d", "SVC_API_KEY": "k", "SVC_ADMIN_KEY": "a", "SVC_SEARCH_URL": "u"}
+	env := environment{args: []string{"-data", "flag"}, getenv: func(name string) string { return variables[name] }, stderr: io.Discard}
+	got, err := env.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.addr != "127.0.0.1:1" || got.data != "flag" || got.apiKey != "k" || got.adminKey != "a" || got.search != "u" {
+		t.Errorf("got %+v", got)
+	}
+	variables["SVC_GRACE"] = "soon"
+	if _, err := env.config(); err == nil || !strings.Contains(err.Error(), "the environment variable SVC_GRACE") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReachable(t *testing.T) {
+	for addr, want := range map[string]string{"127.0.0.1": "127.0.0.1:80", "0.0.0.0": "127.0.0.1:80", "::": "127.0.0.1:80", "::1": "[::1]:80"} {
+		if got := reachable(&net.TCPAddr{IP: net.ParseIP(addr), Port: 80}); got != want {
+			t.Errorf("%s: got %s, want %s", addr, got, want)
+		}
+	}
+}
+
+// streaming is a server in the middle of a stream.
+type streaming struct {
+	server *http.Server
+	cancel context.CancelFunc // of all requests
+	body   *bufio.Reader      // of the stream, behind its first event
+	script *modeltest.Script
+}
+
+func newStreaming(t *testing.T, answer modeltest.Answer) *streaming {
+	t.Helper()
+	s := &streaming{script: modeltest.New(answer)}
+	service, err := svc.New(t.Context(), svc.Options{Backend: s.script, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := service.Bootstrap(t.Context(), "sk-one"); err != nil {
+		t.Fatal(err)
+	}
+	requests, cancel := context.WithCancel(t.Context())
+	s.cancel = cancel
+	server := httptest.NewUnstartedServer(httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler)}))
+	server.Config.BaseContext = func(net.Listener) context.Context { return requests }
+	server.Start()
+	s.server = server.Config
+	t.Cleanup(func() {
+		cancel()
+		server.Close()
+		if err := service.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	req, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/v1/chat/completions",
+		strings.NewReader(`{"model":"svc-preview","stream":true,"messages":[{"role":"user","content":"Hi"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer sk-one")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	s.body = bufio.NewReader(res.Body)
+	for range 2 { // the event and the blank line after it
+		if _, err := s.body.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func TestShutDownLetsRequestsEnd(t *testing.T) {
+	requests, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	begun, finish := make(chan struct{}), make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-finish
+		if r.Context().Err() == nil {
+			io.WriteString(w, "done")
+		}
+	}))
+	server.Config.BaseContext = func(net.Listener) context.Context { return requests }
+	stopped := make(chan struct{})
+	server.Config.RegisterOnShutdown(func() { close(stopped) })
+	server.Start()
+	defer server.Close()
+	ended := make(chan error, 1)
+	go func() {
+		<-begun
+		ended <- shutDown(server.Config, time.Minute, cancel)
+	}()
+	go func() {
+		<-stopped
+		close(finish)
+	}()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, body := answerTo(t, req); body != "done" {
+		t.Errorf("got %q, want the whole answer", body)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShutDownCancelsRequestsAfterTheGracePeriod(t *testing.T) {
+	s := newStreaming(t, modeltest.Block(model.Started{}))
+	if err := shutDown(s.server, time.Millisecond, s.cancel); err != nil {
+		t.Error(err)
+	}
+	if n := s.script.UnderWay(); n != 0 {
+		t.Errorf("%d calls of the model are under way", n)
+	}
+	rest, err := io.ReadAll(s.body)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(string(rest), "[DONE]") {
+		t.Errorf("the stream ended with %v and %s", err, rest)
+	}
+}

@@ -1,0 +1,110 @@
+package files
+
+import (
+	"context"
+	"sync"
+
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// job is a file whose text is to be extracted.
+type job struct {
+	ns storage.Namespace
+	id string
+}
+
+// queue holds the jobs that nobody works on yet. Organizations get their turn
+// one after the other, so that a thousand files of one do not hold up another's.
+type queue struct {
+	wake chan struct{} // has room for a wake-up of every worker
+
+	mu      sync.Mutex
+	waiting map[storage.Namespace][]string // guarded by mu, as are the others; IDs, next first
+	turns   []storage.Namespace            // those with jobs waiting, next first
+	over    map[job]chan struct{}          // of jobs that are expected, waiting or worked on; closed when over
+}
+
+func newQueue(workers int) *queue {
+	return &queue{
+		wake:    make(chan struct{}, workers),
+		waiting: map[storage.Namespace][]string{},
+		over:    map[job]chan struct{}{},
+	}
+}
+
+// expect says that j is about to be pushed, or finished without that.
+func (q *queue) expect(j job) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.over[j] == nil {
+		q.over[j] = make(chan struct{})
+	}
+}
+
+// push adds a job.
+func (q *queue) push(j job) {
+	q.expect(j)
+	q.mu.Lock()
+	if len(q.waiting[j.ns]) == 0 {
+		q.turns = append(q.turns, j.ns)
+	}
+	q.waiting[j.ns] = append(q.waiting[j.ns], j.id)
+	q.mu.Unlock()
+	select {
+	case q.wake <- struct{}{}:
+	default: // every worker is about to look
+	}
+}
+
+// next waits for a job and takes it. It returns false when ctx ends.
+func (q *queue) next(ctx context.Context) (job, bool) {
+	for ctx.Err() == nil {
+		if j, ok := q.take(); ok {
+			return j, true
+		}
+		select {
+		case <-q.wake:
+		case <-ctx.Done():
+		}
+	}
+	return job{}, false
+}
+
+func (q *queue) take() (job, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.turns) == 0 {
+		return job{}, false
+	}
+	ns := q.turns[0]
+	q.turns = q.turns[1:]
+	j := job{ns, q.waiting[ns][0]}
+	if rest := q.waiting[ns][1:]; len(rest) > 0 {
+		q.waiting[ns] = rest
+		q.turns = append(q.turns, ns)
+	} else {
+		delete(q.waiting, ns)
+	}
+	return j, true
+}
+
+// finish says that a job is over.
+func (q *queue) finish(j job) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if over := q.over[j]; over != nil {
+		close(over)
+		delete(q.over, j)
+	}
+}
+
+// done returns a channel that is closed when a job is over, or nil where that is
+// so already.
+func (q *queue) done(j job) <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if over := q.over[j]; over != nil {
+		return over
+	}
+	return nil
+}

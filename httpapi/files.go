@@ -1,0 +1,114 @@
+package httpapi
+
+import (
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/files"
+)
+
+// The spec's section Endpoints, Files, and the content of a file as in the OpenAI
+// API. The form of an upload is read in upload.go.
+
+// fileObject is the spec's File object.
+type fileObject struct {
+	ID        string       `json:"id"`
+	Object    string       `json:"object"`
+	Bytes     int64        `json:"bytes"`
+	CreatedAt int64        `json:"created_at"`
+	ExpiresAt *int64       `json:"expires_at"`
+	Filename  string       `json:"filename"`
+	Purpose   string       `json:"purpose"`
+	Status    files.Status `json:"status"`
+}
+
+func newFileObject(f files.File) fileObject {
+	o := fileObject{
+		ID: f.ID, Object: "file", Bytes: f.Bytes, CreatedAt: f.CreatedAt,
+		Filename: f.Filename, Purpose: f.Purpose, Status: f.Status,
+	}
+	if f.ExpiresAt != 0 {
+		o.ExpiresAt = &f.ExpiresAt
+	}
+	return o
+}
+
+func (a *API) uploadFile(c *call) error {
+	file, err := c.upload()
+	if err != nil {
+		return err
+	}
+	return c.json(newFileObject(file))
+}
+
+func (a *API) listFiles(c *call) error {
+	q := c.r.URL.Query()
+	p, err := pageParams(q, true)
+	if err != nil {
+		return err
+	}
+	result, err := a.service.Files(c.ctx(), c.caller, q.Get("purpose"), p)
+	if err != nil {
+		return err
+	}
+	return c.json(newList(result, func(f files.File) (fileObject, string) { return newFileObject(f), f.ID }))
+}
+
+func (a *API) getFile(c *call) error {
+	file, err := a.service.File(c.ctx(), c.caller, c.r.PathValue("file_id"))
+	if err != nil {
+		return err
+	}
+	return c.json(newFileObject(file))
+}
+
+func (a *API) deleteFile(c *call) error {
+	id := c.r.PathValue("file_id")
+	if err := a.service.DeleteFile(c.ctx(), c.caller, id); err != nil {
+		return err
+	}
+	return c.json(deleted{id, "file", true})
+}
+
+// writeTimeout is how long a client may take to accept one piece of a file.
+const writeTimeout = time.Minute
+
+// fileContent sends the bytes of a file as they were uploaded. What fails in the
+// middle aborts the connection: the client must not take it for the whole.
+func (a *API) fileContent(c *call) error {
+	file, content, err := a.service.FileContent(c.ctx(), c.caller, c.r.PathValue("file_id"))
+	if err != nil {
+		return err
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", file.MIMEType)
+	h.Set("Content-Length", strconv.FormatInt(file.Bytes, 10))
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": file.Filename}))
+	h.Set("X-Content-Type-Options", "nosniff")
+	c.w.WriteHeader(http.StatusOK)
+	if c.r.Method == http.MethodHead {
+		return nil
+	}
+	rc := http.NewResponseController(c.w.ResponseWriter)
+	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }() // a writer that knows no deadlines needs none
+	if _, err := io.Copy(&patient{c.w, rc}, content); err != nil {
+		return &fault.Error{Kind: fault.Canceled, Code: "request_canceled", Message: "The file was not sent whole.", Err: err}
+	}
+	return nil
+}
+
+// patient is a writer to a client that has a while for each write.
+type patient struct {
+	w  io.Writer
+	rc *http.ResponseController
+}
+
+// Write implements [io.Writer].
+func (p *patient) Write(b []byte) (int, error) {
+	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+	return p.w.Write(b)
+}

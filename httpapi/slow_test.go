@@ -1,0 +1,252 @@
+package httpapi
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
+)
+
+// pipes is a listener whose connections are pipes in memory, so that time in a
+// test of slow clients is synctest's.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// slowClient is a connection to a server over a script, and a key.
+type slowClient struct {
+	net.Conn
+	key   string
+	start time.Time
+}
+
+// newSlowClient is called in a bubble of synctest.
+func newSlowClient(t *testing.T, script *modeltest.Script) *slowClient {
+	t.Helper()
+	a := newAdminAPI(t, svc.Options{Backend: script, Now: time.Now}, Options{})
+	_, key := newLimited(t, a, 0, 0)
+	listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: a, IdleTimeout: time.Minute}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	client, conn := net.Pipe()
+	listener.conns <- conn
+	t.Cleanup(func() {
+		client.Close()
+		server.Close()
+		<-done
+		synctest.Wait()
+	})
+	return &slowClient{Conn: client, key: key, start: time.Now()}
+}
+
+// begin sends the head of a request and as much of its body.
+func (c *slowClient) begin(t *testing.T, key, path string, length int, body string) {
+	t.Helper()
+	_, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", path, key, length, body)
+	check(t, err)
+}
+
+// after checks how long ago the connection was made.
+func (c *slowClient) after(t *testing.T, want time.Duration) {
+	t.Helper()
+	if got := time.Since(c.start); got != want {
+		t.Errorf("after %v, want %v", got, want)
+	}
+}
+
+const streamed = `{"model":"svc-preview","stream":true,"messages":[{"role":"user","content":"Hi"}]}`
+
+// TestAnswersDoNotWaitForBodies sends heads whose bodies never come: a request
+// that is refused is answered all the same.
+func TestAnswersDoNotWaitForBodies(t *testing.T) {
+	for _, c := range []struct {
+		rule, path string
+		keyed      bool
+		status     int
+		after      time.Duration
+	}{
+		{"no key", chatPathOf, false, 401, restTimeout},
+		{"no route", "/v1/nothing", false, 404, restTimeout},
+		{"no such method", "/healthz", false, 405, restTimeout},
+		{"a body that is read", chatPathOf, true, 400, bodyTimeout + restTimeout},
+		{"a body of Decisions", decisionsPath, true, 422, bodyTimeout + restTimeout},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := newSlowClient(t, modeltest.New())
+				key := "none"
+				if c.keyed {
+					key = client.key
+				}
+				client.begin(t, key, c.path, 100, "{")
+				res, err := http.ReadResponse(bufio.NewReader(client), nil)
+				check(t, err)
+				defer res.Body.Close()
+				client.after(t, c.after)
+				if res.StatusCode != c.status {
+					t.Errorf("got %d, want %d", res.StatusCode, c.status)
+				}
+			})
+		})
+	}
+}
+
+// TestKeepalives watches a stream whose model is silent.
+func TestChatKeepalives(t *testing.T) {
+	for rule, events := range map[string][]model.Event{
+		"before the first event": nil,
+		"after it":               {model.Started{}},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := newSlowClient(t, modeltest.New(modeltest.Block(events...)))
+				client.begin(t, client.key, chatPathOf, len(streamed), streamed)
+				// The body is not closed: that would read it to its end.
+				res, err := http.ReadResponse(bufio.NewReader(client), nil)
+				check(t, err)
+				lines := bufio.NewReader(res.Body)
+				if len(events) > 0 {
+					for range 2 { // the event and the blank line after it
+						_, err := lines.ReadString('\n')
+						check(t, err)
+					}
+					client.after(t, 0)
+				}
+				for n := range 8 { // longer than a client may stall
+					line, err := lines.ReadString('\n')
+					check(t, err)
+					if line != ": keepalive\n" {
+						t.Errorf("got %q", line)
+					}
+					client.after(t, time.Duration(n+1)*15*time.Second)
+				}
+			})
+		})
+	}
+}
+
+// TestAClientThatReadsNothing takes no byte of the answer it asked for.
+func TestAClientThatReadsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newSlowClient(t, modeltest.New(modeltest.Text(strings.Repeat("x", 1<<20))))
+		body := strings.Replace(streamed, "true", "false", 1)
+		client.begin(t, client.key, chatPathOf, len(body), body)
+		time.Sleep(bodyTimeout + time.Second)
+		synctest.Wait()
+		if n, err := client.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+			t.Errorf("got %d bytes and %v, want the connection closed", n, err)
+		}
+	})
+}
+
+// timed is a writer that remembers its deadline, and fails when told to.
+type timed struct {
+	httptest.ResponseRecorder
+	deadline time.Time
+	err      error
+}
+
+func (w *timed) SetWriteDeadline(deadline time.Time) error {
+	w.deadline = deadline
+	return nil
+}
+
+func (w *timed) Write(p []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	return w.ResponseRecorder.Write(p)
+}
+
+func newTimed() (*timed, *call) {
+	w := &timed{ResponseRecorder: *httptest.NewRecorder()}
+	return w, &call{w: &answer{ResponseWriter: w}}
+}
+
+// TestAStreamIsWrittenWithADeadline follows the deadline, which ends a stream
+// that its client does not read, and must move for one that is read.
+func TestAStreamIsWrittenWithADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := newTimed()
+		s := c.stream()
+		for range 5 {
+			if left := time.Until(w.deadline); left < stallTimeout-keepaliveEvery || left > stallTimeout {
+				t.Errorf("the deadline is %v away", left)
+			}
+			time.Sleep(keepaliveEvery)
+			synctest.Wait()
+		}
+		s.close()
+		time.Sleep(time.Hour)
+		if got, want := w.Body.String(), strings.Repeat(": keepalive\n", 5); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// TestAnEventPutsTheKeepaliveOff sends an event between two keepalives.
+func TestAnEventPutsTheKeepaliveOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := newTimed()
+		s := c.stream()
+		defer s.close()
+		time.Sleep(10 * time.Second)
+		check(t, s.send([]byte("event\n\n")))
+		time.Sleep(14 * time.Second)
+		synctest.Wait()
+		if got := w.Body.String(); got != "event\n\n" {
+			t.Errorf("14 s after an event: %q", got)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := w.Body.String(); got != "event\n\n: keepalive\n" {
+			t.Errorf("15 s after an event: %q", got)
+		}
+	})
+}
+
+func TestAStreamWhoseClientIsGone(t *testing.T) {
+	w, c := newTimed()
+	s := c.stream()
+	defer s.close()
+	gone := errors.New("broken pipe")
+	w.err = gone
+	if err := s.send([]byte("a")); err != gone {
+		t.Errorf("got %v, want %v", err, gone)
+	}
+	w.err = nil
+	if err := s.send([]byte("b")); err != gone || w.Body.Len() != 0 {
+		t.Errorf("got %v and %q, want %v again", err, w.Body, gone)
+	}
+}
