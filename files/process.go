@@ -66,10 +66,7 @@ func (p *Process) Extract(ctx context.Context, doc io.Reader, size int64, format
 		return Extracted{}, fmt.Errorf("files: starting an extraction: %w", err)
 	}
 	read, readErr := readResult(out)
-	if readErr != nil {
-		// It may go on writing to nobody.
-		_, _ = io.Copy(io.Discard, io.LimitReader(out, MaxText))
-	}
+	_ = out.Close() // who goes on writing ends by that
 	waitErr := cmd.Wait()
 	if ctx.Err() != nil {
 		return Extracted{}, ctx.Err()
@@ -78,7 +75,7 @@ func (p *Process) Extract(ctx context.Context, doc io.Reader, size int64, format
 		return Extracted{}, fmt.Errorf("files: reading a document: %w", source.err)
 	}
 	if waitErr != nil {
-		return Extracted{}, died(waitErr, complaint.String())
+		return Extracted{}, died(waitErr, fmt.Sprintf("%s (%v)", complaint, readErr))
 	}
 	return read, readErr
 }

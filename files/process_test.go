@@ -43,10 +43,16 @@ var children = map[string]func(args []string) error{
 		}
 		return eat(make([]byte, processMemory))
 	},
-	"child-dies":    func([]string) error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) },
-	"child-babbles": func([]string) error { _, err := os.Stdout.WriteString(strings.Repeat("x", 1<<20)); return err },
-	"child-lies":    func([]string) error { _, err := fmt.Printf(`{"bytes":%d}`+"\nx", MaxText+1); return err },
-	"child-breaks":  func([]string) error { _, err := fmt.Println(`{"bytes":10}` + "\nshort"); return err },
+	"child-dies": func([]string) error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) },
+	"child-babbles": func([]string) error {
+		for {
+			if _, err := os.Stdout.WriteString(strings.Repeat("x", 1<<20)); err != nil {
+				return err
+			}
+		}
+	},
+	"child-lies":   func([]string) error { _, err := fmt.Printf(`{"bytes":%d}`+"\nx", MaxText+1); return err },
+	"child-breaks": func([]string) error { _, err := fmt.Println(`{"bytes":10}` + "\nshort"); return err },
 	"child-hangs": func(args []string) error {
 		// The process that it starts has the pipes, too, as a hostile one would.
 		fifo, err := os.OpenFile(args[0], os.O_WRONLY, 0)
@@ -92,14 +98,17 @@ func documents(t testing.TB) map[string]struct {
 		ok(t, err)
 		return string(data)
 	}
-	for dir, format := range map[string]Format{"doctext": Doc, "docxtext": Docx} {
-		for _, name := range []string{"manual", "features"} {
+	for dir, format := range map[string]Format{"doctext": Doc, "docxtext": Docx, "pdftext": PDF} {
+		names := []string{"manual", "features"}
+		if format == PDF {
+			names = []string{"libreoffice", "pdftex", "cjk", "columns", "form"}
+		}
+		for _, name := range names {
 			path := filepath.Join(dir, "testdata", name)
-			text, _, _ := strings.Cut(read(path+".txt"), "\x00")
 			found[name+"."+format.String()] = struct {
 				data, text string
 				format     Format
-			}{read(path + "." + format.String()), text, format}
+			}{read(path + "." + format.String()), read(path + ".txt"), format}
 		}
 	}
 	found["hello.pdf"] = struct {
@@ -146,11 +155,51 @@ func TestRealDocuments(t *testing.T) {
 	}
 }
 
+// TestFilesOfRealDocuments uploads some to a service with processes.
+func TestFilesOfRealDocuments(t *testing.T) {
+	e := newEnv(t, child("child-extract"))
+	for _, c := range []struct {
+		path, mimeType string
+		status         Status
+		reason         Reason
+		note           Note
+	}{
+		{"pdftext/testdata/libreoffice.pdf", "application/pdf", Processed, "", ""},
+		{"pdftext/testdata/scan.pdf", "application/pdf", Processed, "", NoText},
+		{"pdftext/testdata/password.pdf", "application/pdf", Failed, Password, ""},
+		{"docxtext/testdata/manual.docx", "application/pdf", Failed, Mislabelled, ""},
+	} {
+		data, err := os.ReadFile(c.path)
+		ok(t, err)
+		f := e.settle(e.create(c.mimeType, string(data)).ID)
+		if f.Status != c.status || f.Reason != c.reason || f.Note != c.note || e.content(f.ID) != string(data) {
+			t.Errorf("%s: got %+v", c.path, f)
+		}
+	}
+}
+
+// FuzzReadResult reads what a process may write: it ends in a result within the
+// bounds or in an error that says that the process has crashed.
+func FuzzReadResult(f *testing.F) {
+	f.Add([]byte(`{"pages":2,"bytes":5}` + "\nhello"))
+	f.Add([]byte(`{"reason":"password","detail":"x"}` + "\n"))
+	f.Add([]byte(`{"bytes":-1}` + "\n"))
+	f.Fuzz(func(t *testing.T, out []byte) {
+		read, err := readResult(bytes.NewReader(out))
+		u, _ := errors.AsType[*Unreadable](err)
+		if (err == nil) != (u == nil) || err != nil && read != (Extracted{}) || len(read.Text) > len(out) {
+			t.Errorf("got %+v, %v", read, err)
+		}
+	})
+}
+
 func TestUnreadableDocuments(t *testing.T) {
 	files := documents(t)
 	locked, err := os.ReadFile("docxtext/testdata/password.docx")
 	ok(t, err)
 	lockedDoc, err := os.ReadFile("doctext/testdata/password.doc")
+	ok(t, err)
+	lockedPDF, err := os.ReadFile("pdftext/testdata/password.pdf")
 	ok(t, err)
 	for kind, extractor := range map[string]Extractor{"in process": InProcess{}, "process": child("child-extract")} {
 		for _, c := range []struct {
@@ -160,6 +209,7 @@ func TestUnreadableDocuments(t *testing.T) {
 		}{
 			{"an encrypted .docx", string(locked), Docx, Password},
 			{"an encrypted .doc", string(lockedDoc), Doc, Password},
+			{"an encrypted PDF", string(lockedPDF), PDF, Password},
 			{"a .docx that is a .doc", files["manual.doc"].data, Docx, Mislabelled},
 			{"a .doc that is a .docx", files["manual.docx"].data, Doc, Mislabelled},
 			{"a PDF that is a .docx", files["manual.docx"].data, PDF, Mislabelled},

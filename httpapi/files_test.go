@@ -401,13 +401,22 @@ func TestAnotherOrganizationsFile(t *testing.T) {
 }
 
 func TestFilesNeedAKey(t *testing.T) {
-	a := newFileAPI(t)
-	for _, request := range [][2]string{{"GET", ""}, {"POST", ""}, {"GET", "/file_1"}, {"DELETE", "/file_1"}, {"GET", "/file_1/content"}} {
-		w := a.as("", request[0], "/v1/files"+request[1], "", nil)
-		if w.Code != 401 || !strings.Contains(w.Body.String(), `"code":"invalid_api_key"`) {
-			t.Errorf("%v: got %d %s", request, w.Code, w.Body)
+	a := newDecisionAPI(t, &modeltest.Script{})
+	for key, want := range map[string]struct {
+		status int
+		body   string
+	}{
+		a.unassigned: {401, `{"error":{"message":"The API key is missing or invalid.","type":"authentication_error","param":null,"code":"invalid_api_key"}}`},
+		a.orphan:     {403, `{"error":{"message":"The API key does not belong to an organization.","type":"permission_error","param":null,"code":"access_denied"}}`},
+		a.suspended:  {403, `{"error":{"message":"The organization is suspended.","type":"permission_error","param":null,"code":"org_suspended"}}`},
+	} {
+		for _, request := range [][2]string{{"GET", ""}, {"POST", ""}, {"GET", "/file_1"}, {"DELETE", "/file_1"}, {"GET", "/file_1/content"}} {
+			expect(t, sendAs(a.API, key, request[0], "/v1/files"+request[1], "", nil), want.status, want.body)
 		}
 	}
+	a.broken.Store(true)
+	expect(t, sendAs(a.API, a.poor, "GET", "/v1/files", "", nil), 503,
+		`{"error":{"message":"The API key could not be looked up. Try again.","type":"server_error","param":null,"code":"authorization_failed"}}`)
 }
 
 func TestFileContent(t *testing.T) {

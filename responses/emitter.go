@@ -48,8 +48,10 @@ func (e *emitter) add(item, shown conversations.Item) {
 	e.emit(Event{Type: EventItemAdded, OutputIndex: e.index(), Item: shown, More: more})
 }
 
-func (e *emitter) done(item conversations.Item) {
-	e.emit(Event{Type: EventItemDone, OutputIndex: e.index(), Item: item})
+// done ends an item. More says that something follows at once: an item of the
+// model's is closed because it has gone on to something else, or is at its end.
+func (e *emitter) done(item conversations.Item, more bool) {
+	e.emit(Event{Type: EventItemDone, OutputIndex: e.index(), Item: item, More: more})
 }
 
 // textDelta adds text to the open message, or to a new one with an ID from
@@ -90,10 +92,10 @@ func (e *emitter) closeItem(status conversations.Status, phase string) {
 	case message != nil:
 		e.emit(Event{Type: EventTextDone, OutputIndex: e.index(), ItemID: message.ID, Text: whole, More: true})
 		e.emit(Event{Type: EventPartDone, OutputIndex: e.index(), ItemID: message.ID, Part: &message.Content[0], More: true})
-		e.done(message)
+		e.done(message, true)
 	case call != nil:
 		e.emit(Event{Type: EventArgumentsDone, OutputIndex: e.index(), ItemID: call.ID, Name: call.Name, Text: whole, More: true})
-		e.done(call)
+		e.done(call, true)
 	}
 }
 
@@ -125,7 +127,7 @@ func (e *emitter) search(w *conversations.WebSearch, run func()) {
 	run()
 	at.Type = EventSearchDone
 	e.emit(at)
-	e.done(w)
+	e.done(w, false)
 }
 
 // fail ends the stream of a turn that failed. The item that was open stays in
