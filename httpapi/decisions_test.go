@@ -70,7 +70,7 @@ func newDecisionAPI(t testing.TB, script *modeltest.Script) *decisionAPI {
 			t.Error(err)
 		}
 	})
-	a.API = New(service, Options{Logger: slog.New(slog.DiscardHandler)})
+	a.API = Contract(t, New(service, Options{Logger: slog.New(slog.DiscardHandler)}))
 	return a
 }
 
