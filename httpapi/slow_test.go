@@ -215,27 +215,6 @@ func TestAStreamIsWrittenWithADeadline(t *testing.T) {
 	})
 }
 
-// TestAnEventPutsTheKeepaliveOff sends an event between two keepalives.
-func TestAnEventPutsTheKeepaliveOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, c := newTimed()
-		s := c.stream()
-		defer s.close()
-		time.Sleep(10 * time.Second)
-		check(t, s.send([]byte("event\n\n")))
-		time.Sleep(14 * time.Second)
-		synctest.Wait()
-		if got := w.Body.String(); got != "event\n\n" {
-			t.Errorf("14 s after an event: %q", got)
-		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if got := w.Body.String(); got != "event\n\n: keepalive\n" {
-			t.Errorf("15 s after an event: %q", got)
-		}
-	})
-}
-
 func TestAStreamWhoseClientIsGone(t *testing.T) {
 	w, c := newTimed()
 	s := c.stream()
