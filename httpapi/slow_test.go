@@ -143,7 +143,7 @@ func TestChatKeepalives(t *testing.T) {
 					}
 					client.after(t, 0)
 				}
-				for n := range 8 { // longer than a client may stall
+				for n := range 24 { // longer than a client may stall, or take for its body
 					line, err := lines.ReadString('\n')
 					check(t, err)
 					if line != ": keepalive\n" {

@@ -54,7 +54,7 @@ func Stream(ctx context.Context, b model.Backend, req *model.Request, s *schema.
 // invalid is an answer that has to be asked for again.
 type invalid struct {
 	text   string
-	tokens int // that it took
+	tokens int   // that it took
 	reason error // for the model
 }
 
