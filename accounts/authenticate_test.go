@@ -108,7 +108,7 @@ func TestAuthenticateWhenTheStoreHangs(t *testing.T) {
 		s := newService(t, store)
 		key := newKey(t, s, NewKey{OrganizationID: newOrganization(t, s, 0).ID}).Secret
 		store.before = func(storage.Namespace) error {
-			time.Sleep(lookupTimeout)
+			time.Sleep(lookupTimeout + 1)
 			return nil
 		}
 		_, err := s.Authenticate(t.Context(), key)
