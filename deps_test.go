@@ -43,7 +43,7 @@ var edges = map[string][]string{
 	"model/modeltest": {"fault", "internal/*", "model"},
 	"model/openai":    {"fault", "internal/*", "model"},
 
-	"storage":              {},
+	"storage":              {"internal/jsonout"},
 	"storage/backup":       {"storage"},
 	"storage/badgerstore":  {"storage", "storage/internal/*"},
 	"storage/internal/occ": {"storage"},

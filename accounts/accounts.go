@@ -18,7 +18,6 @@ package accounts
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
@@ -193,26 +192,4 @@ func storeError(err error) error {
 		}
 	}
 	return fault.From(err)
-}
-
-// getJSON reads the value of key into v. It returns storage.ErrNotFound for a
-// key that no store could hold, too, because IDs come from outside.
-func getJSON(tx storage.Tx, key []byte, v any) error {
-	if len(key) > storage.MaxKey {
-		return storage.ErrNotFound
-	}
-	data, err := tx.Get(key)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, v)
-}
-
-// setJSON writes v under key.
-func setJSON(tx storage.Tx, key []byte, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return tx.Set(key, data)
 }

@@ -177,7 +177,7 @@ func (s *Service) newKeyRecord(n NewKey, secret string) keyRecord {
 
 // putKey writes a new key and the audit entry of its creation.
 func (s *Service) putKey(tx storage.Tx, r keyRecord) error {
-	if err := setJSON(tx, keyKey(r.ID), r); err != nil {
+	if err := storage.SetJSON(tx, keyKey(r.ID), r); err != nil {
 		return err
 	}
 	if err := tx.Set(hashKey(keyHash(r.Hash)), []byte(r.ID)); err != nil {
@@ -218,7 +218,7 @@ func (s *Service) Keys(ctx context.Context, organization string, p page.Params) 
 	return listSystem(ctx, s, prefix, p, func(tx storage.Tx, e storage.Entry) (APIKey, error) {
 		id := string(e.Key[len(prefix):])
 		var record keyRecord
-		if err := getJSON(tx, keyKey(id), &record); err != nil {
+		if err := storage.GetJSON(tx, keyKey(id), &record); err != nil {
 			return APIKey{}, err
 		}
 		used, err := tx.Get(lastUsedKey(id))
@@ -238,7 +238,7 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 	defer s.forget() // after an error, too: nobody may know whether it was written
 	return storeError(s.store.Update(ctx, system, func(tx storage.Tx) error {
 		var record keyRecord
-		err := getJSON(tx, keyKey(id), &record)
+		err := storage.GetJSON(tx, keyKey(id), &record)
 		if errors.Is(err, storage.ErrNotFound) {
 			return fault.Missing(CodeKeyNotFound, "API key", id)
 		}

@@ -104,10 +104,10 @@ func (s *Service) lookUp(ctx context.Context, hash keyHash) (*grant, error) {
 		if err != nil {
 			return err
 		}
-		if err := getJSON(tx, keyKey(string(id)), &key); err != nil || key.OrganizationID == "" {
+		if err := storage.GetJSON(tx, keyKey(string(id)), &key); err != nil || key.OrganizationID == "" {
 			return err
 		}
-		return getJSON(tx, organizationKey(key.OrganizationID), &organization)
+		return storage.GetJSON(tx, organizationKey(key.OrganizationID), &organization)
 	})
 	switch {
 	case fault.Is(err, fault.Unauthenticated), errors.Is(err, context.Canceled):

@@ -119,7 +119,7 @@ func (s *Service) load(ctx context.Context, l *ledger) error {
 	var sum checkpoint
 	err := s.store.View(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
 		sum = checkpoint{}
-		if err := getJSON(tx, checkpointKey(), &sum); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		if err := storage.GetJSON(tx, checkpointKey(), &sum); err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
 		folded = sum.Sequence
@@ -207,7 +207,7 @@ func (s *Service) post(ctx context.Context, e Entry, also func(storage.Tx) error
 				return refused
 			}
 		}
-		return setJSON(tx, entryKey(sequence), record)
+		return storage.SetJSON(tx, entryKey(sequence), record)
 	})
 	switch {
 	case refused != nil:
@@ -262,7 +262,7 @@ func (s *Service) fold(ctx context.Context, l *ledger) error {
 		return nil
 	}
 	err := s.store.Update(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
-		return setJSON(tx, checkpointKey(), sum)
+		return storage.SetJSON(tx, checkpointKey(), sum)
 	})
 	if err != nil {
 		return fmt.Errorf("ledger of %s: %w", l.organization, err)

@@ -56,7 +56,7 @@ func sumOfEntries(t *testing.T, store storage.Store, organization string) (sum M
 func storedCheckpoint(t *testing.T, store storage.Store, organization string) (c checkpoint) {
 	t.Helper()
 	err := store.View(t.Context(), storage.Namespace(organization), func(tx storage.Tx) error {
-		return getJSON(tx, checkpointKey(), &c)
+		return storage.GetJSON(tx, checkpointKey(), &c)
 	})
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		t.Fatal(err)

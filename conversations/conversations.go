@@ -116,7 +116,7 @@ func mayStore(caller accounts.Caller) error {
 }
 
 func create(tx storage.Tx, c Conversation) error {
-	return setJSON(tx, conversationKey(c.ID), conversationRecord{c.CreatedAt, c.Metadata})
+	return storage.SetJSON(tx, conversationKey(c.ID), conversationRecord{c.CreatedAt, c.Metadata})
 }
 
 // Get returns a conversation, or a NotFound error.

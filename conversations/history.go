@@ -257,7 +257,7 @@ func write(tx storage.Tx, d *Draft) error {
 	if err != nil {
 		return err
 	}
-	return setJSON(tx, turnKey(d.ID), t)
+	return storage.SetJSON(tx, turnKey(d.ID), t)
 }
 
 // writeLive stores the entries of a turn that others can continue from.
@@ -273,7 +273,7 @@ func writeLive(tx storage.Tx, d *Draft, entries []Entry) (Range, error) {
 		return Range{}, err
 	}
 	h.Turn, h.Lineage, h.Added = d.ID, d.Point.Lineage.With(items), unseen
-	return items, setJSON(tx, headKey(conversation), h)
+	return items, storage.SetJSON(tx, headKey(conversation), h)
 }
 
 // GetTurn returns a stored turn and its items, in order. The error is NotFound.

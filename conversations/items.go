@@ -92,7 +92,7 @@ func (s *Service) add(tx storage.Tx, conversation string, entries []Entry) error
 		return err
 	}
 	h.Added = h.Added.With(added)
-	return setJSON(tx, headKey(conversation), h)
+	return storage.SetJSON(tx, headKey(conversation), h)
 }
 
 // ListItems returns a page of a conversation's items: every item but function

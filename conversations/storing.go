@@ -2,12 +2,10 @@ package conversations
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -67,17 +65,5 @@ func getJSON(tx storage.Tx, id string, key func(string) []byte, v any) error {
 	if id == "" || len(id) > maxID {
 		return storage.ErrNotFound
 	}
-	data, err := tx.Get(key(id))
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, v)
-}
-
-func setJSON(tx storage.Tx, key []byte, v any) error {
-	data, err := jsonout.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return tx.Set(key, data)
+	return storage.GetJSON(tx, key(id), v)
 }
