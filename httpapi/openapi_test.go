@@ -23,7 +23,7 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 		}
 	}
 	described := map[string]bool{}
-	for path, operations := range newContract(t).doc["paths"].(map[string]any) {
+	for path, operations := range newContract().doc["paths"].(map[string]any) {
 		for method := range operations.(map[string]any) {
 			described[strings.ToUpper(method)+" "+path] = true
 		}
@@ -40,7 +40,7 @@ func TestOpenAPIDescribesSuccess(t *testing.T) {
 		w.WriteHeader(200)
 	})
 	a := newBareAPI(t, svc.Options{}, Options{Metrics: metrics})
-	c := newContract(t)
+	c := newContract()
 	c.hold(t, a)
 	o := newOwner(t, a)
 	organization, err := a.service.Organizations(t.Context(), svc.Page{})
