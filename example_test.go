@@ -12,12 +12,40 @@ import (
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/decisions"
+	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/responses"
 )
 
-// open returns a service and a caller for it. Programs handle the errors.
+// A program that uses the service for itself judges a text.
+func Example() {
+	ctx := context.Background()
+	service, err := svc.New(ctx, svc.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer service.Close()
+	caller, err := service.LocalCaller(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	judgment, err := service.Decide(ctx, caller, &decisions.Request{
+		Model: "svc-snap-preview",
+		State: []byte(`"I was charged twice for my subscription this month."`),
+		Questions: []decisions.Question{{
+			Name: "team", Type: decisions.Choice, Instructions: "Which team should handle this?",
+			Criteria: []byte(`{"billing": "Charges, invoices and refunds", "technical": "Errors and outages"}`),
+		}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(judgment.Answers[0].Choice)
+	// Output: billing
+}
+
+// open returns a service and a caller for the examples below.
 func open(ctx context.Context, o svc.Options) (*svc.Service, svc.Caller) {
 	service := must(svc.New(ctx, o))
 	return service, must(service.LocalCaller(ctx))
@@ -38,25 +66,22 @@ func ExampleService_Decide() {
 		Model: model.DefaultDecider,
 		State: json.RawMessage(`"I was charged twice for my subscription this month."`),
 		Questions: []decisions.Question{
-			{Name: "double", Type: decisions.Noul, Instructions: "Was the customer charged twice?"},
+			{Name: "twice", Type: decisions.Noul, Instructions: "Was the customer charged twice?"},
 			{
-				Name: "team", Type: decisions.Choice, Instructions: "Which team should handle this?",
-				Criteria: json.RawMessage(`{"billing": "Charges, invoices and refunds", "technical": "Errors and outages"}`),
+				Name: "urgency", Type: decisions.Score, Instructions: "How soon must this be answered?",
+				Criteria: json.RawMessage(`["whenever there is time", "this month", "today"]`),
 			},
 		},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	double, team := judgment.Answers[0], judgment.Answers[1]
-	fmt.Printf("charged twice: %.2f\n", double.Noul)
-	for _, outcome := range team.Outcomes {
-		fmt.Printf("%s: %.2f\n", outcome.Name, outcome.Probability)
-	}
+	twice, urgency := judgment.Answers[0], judgment.Answers[1]
+	fmt.Printf("charged twice: %.2f\n", twice.Noul)
+	fmt.Printf("urgency, 0 to 2: %.2f\n", urgency.Score)
 	// Output:
 	// charged twice: 0.94
-	// billing: 0.98
-	// technical: 0.02
+	// urgency, 0 to 2: 1.00
 }
 
 func ExampleService_CompleteChat() {
@@ -75,6 +100,35 @@ func ExampleService_CompleteChat() {
 	}
 	fmt.Println(*completion.Content, completion.FinishReason)
 	// Output: Returns are accepted within 30 days. stop
+}
+
+// What refuses a request is an error before the first chunk.
+func ExampleService_StreamChat() {
+	ctx := context.Background()
+	service, caller := open(ctx, svc.Options{})
+	defer service.Close()
+	request := &chat.Request{Model: "svc-preview", Messages: []chat.Message{
+		{Role: model.System, Content: []chat.Part{chat.Text("Returns are accepted within 30 days. Shipping takes 3 to 5 days.")}},
+		{Role: model.User, Content: []chat.Part{chat.Text("How many days do I have to return an item?")}},
+	}}
+	chunks, err := service.StreamChat(ctx, caller, request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for chunk, err := range chunks {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(chunk.Text)
+	}
+	fmt.Println()
+
+	request.Model = "another"
+	_, err = service.StreamChat(ctx, caller, request)
+	fmt.Println(fault.From(err).Code)
+	// Output:
+	// Returns are accepted within 30 days.
+	// model_not_found
 }
 
 // A turn continues another one by the ID of its response.

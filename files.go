@@ -47,3 +47,7 @@ func (s *Service) FileContent(ctx context.Context, caller Caller, id string) (fi
 func (s *Service) FileText(ctx context.Context, caller Caller, id string) (string, error) {
 	return s.files.Text(ctx, caller, id)
 }
+
+// WaitingFiles returns how many uploaded files, of all organizations, wait for
+// the extraction of their text.
+func (s *Service) WaitingFiles() int { return s.files.Waiting() }

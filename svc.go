@@ -5,7 +5,8 @@
 // organizations with their own keys, credits and data.
 //
 //	service, err := svc.New(ctx, svc.Options{})
-//	caller, err := service.CallerFor(ctx, svc.DefaultOrganization)
+//	defer service.Close()
+//	caller, err := service.LocalCaller(ctx)
 //	judgment, err := service.Decide(ctx, caller, &decisions.Request{…})
 //
 // Requests and answers are types of the package that is named for their noun:

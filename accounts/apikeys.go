@@ -178,7 +178,7 @@ func (s *Service) newKeyRecord(n NewKey, secret string) keyRecord {
 
 // putKey writes a new key and the audit entry of its creation.
 func (s *Service) putKey(tx storage.Tx, r keyRecord) error {
-	if err := stored.Set(tx, keyKey(r.ID), r); err != nil {
+	if err := storage.SetJSON(tx, keyKey(r.ID), r); err != nil {
 		return err
 	}
 	if err := tx.Set(hashKey(keyHash(r.Hash)), []byte(r.ID)); err != nil {
@@ -219,7 +219,7 @@ func (s *Service) Keys(ctx context.Context, organization string, p page.Params) 
 	return listSystem(ctx, s, prefix, p, func(tx storage.Tx, e storage.Entry) (APIKey, error) {
 		id := string(e.Key[len(prefix):])
 		var record keyRecord
-		if err := stored.Get(tx, keyKey(id), &record); err != nil {
+		if err := storage.GetJSON(tx, keyKey(id), &record); err != nil {
 			return APIKey{}, err
 		}
 		used, err := tx.Get(lastUsedKey(id))
@@ -239,7 +239,7 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 	defer s.forget() // after an error, too: nobody may know whether it was written
 	return stored.Error(s.store.Update(ctx, system, func(tx storage.Tx) error {
 		var record keyRecord
-		err := stored.Get(tx, keyKey(id), &record)
+		err := storage.GetJSON(tx, keyKey(id), &record)
 		if errors.Is(err, storage.ErrNotFound) {
 			return fault.Missing(CodeKeyNotFound, "API key", id)
 		}

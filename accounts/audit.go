@@ -38,7 +38,7 @@ func (s *Service) record(tx storage.Tx, action, subject string, change any) erro
 		}
 		entry.Change = data
 	}
-	return stored.Set(tx, auditKey(entry.ID), entry)
+	return storage.SetJSON(tx, auditKey(entry.ID), entry)
 }
 
 // AuditLog returns a page of the audit log, 1 to 1,000 entries, by the time of

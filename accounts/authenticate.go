@@ -105,10 +105,10 @@ func (s *Service) lookUp(ctx context.Context, hash keyHash) (*grant, error) {
 		if err != nil {
 			return err
 		}
-		if err := stored.Get(tx, keyKey(string(id)), &key); err != nil || key.OrganizationID == "" {
+		if err := storage.GetJSON(tx, keyKey(string(id)), &key); err != nil || key.OrganizationID == "" {
 			return err
 		}
-		return stored.Get(tx, organizationKey(key.OrganizationID), &organization)
+		return storage.GetJSON(tx, organizationKey(key.OrganizationID), &organization)
 	})
 	switch {
 	case fault.Is(err, fault.Unauthenticated), errors.Is(err, context.Canceled):

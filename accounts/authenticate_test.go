@@ -102,6 +102,20 @@ func TestAuthenticateWhenTheStoreFails(t *testing.T) {
 	}
 }
 
+func TestAuthenticateWhenTheStoreHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &brittleStore{Store: newStore(t)}
+		s := newService(t, store)
+		key := newKey(t, s, NewKey{OrganizationID: newOrganization(t, s, 0).ID}).Secret
+		store.before = func(storage.Namespace) error {
+			time.Sleep(lookupTimeout + 1)
+			return nil
+		}
+		_, err := s.Authenticate(t.Context(), key)
+		wantFault(t, err, faultLookup)
+	})
+}
+
 func TestAuthenticateWhenTheContextEnds(t *testing.T) {
 	s := newService(t, newStore(t))
 	key := newKey(t, s, NewKey{OrganizationID: newOrganization(t, s, 0).ID}).Secret

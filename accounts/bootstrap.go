@@ -103,7 +103,7 @@ func (s *Service) putDefault(tx storage.Tx) error {
 		Status:    Active,
 		CreatedAt: s.now().Unix(),
 	}
-	if err := stored.Set(tx, organizationKey(record.ID), record); err != nil {
+	if err := storage.SetJSON(tx, organizationKey(record.ID), record); err != nil {
 		return err
 	}
 	return s.record(tx, ActionCreateOrganization, record.ID, NewOrganization{

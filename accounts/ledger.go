@@ -120,7 +120,7 @@ func (s *Service) load(ctx context.Context, l *ledger) error {
 	var sum checkpoint
 	err := s.store.View(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
 		sum = checkpoint{}
-		if err := stored.Get(tx, checkpointKey(), &sum); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		if err := storage.GetJSON(tx, checkpointKey(), &sum); err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
 		folded = sum.Sequence
@@ -208,7 +208,7 @@ func (s *Service) post(ctx context.Context, e Entry, also func(storage.Tx) error
 				return refused
 			}
 		}
-		return stored.Set(tx, entryKey(sequence), record)
+		return storage.SetJSON(tx, entryKey(sequence), record)
 	})
 	switch {
 	case refused != nil:
@@ -263,7 +263,7 @@ func (s *Service) fold(ctx context.Context, l *ledger) error {
 		return nil
 	}
 	err := s.store.Update(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
-		return stored.Set(tx, checkpointKey(), sum)
+		return storage.SetJSON(tx, checkpointKey(), sum)
 	})
 	if err != nil {
 		return fmt.Errorf("ledger of %s: %w", l.organization, err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/page"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -57,7 +56,7 @@ func sumOfEntries(t *testing.T, store storage.Store, organization string) (sum M
 func storedCheckpoint(t *testing.T, store storage.Store, organization string) (c checkpoint) {
 	t.Helper()
 	err := store.View(t.Context(), storage.Namespace(organization), func(tx storage.Tx) error {
-		return stored.Get(tx, checkpointKey(), &c)
+		return storage.GetJSON(tx, checkpointKey(), &c)
 	})
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		t.Fatal(err)

@@ -138,7 +138,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		}
 	}
 	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
-		if err := stored.Set(tx, organizationKey(record.ID), record); err != nil {
+		if err := storage.SetJSON(tx, organizationKey(record.ID), record); err != nil {
 			return err
 		}
 		return s.record(tx, ActionCreateOrganization, record.ID, n)
@@ -202,7 +202,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		if err := record.check(); err != nil {
 			return err
 		}
-		if err := stored.Set(tx, organizationKey(id), record); err != nil {
+		if err := storage.SetJSON(tx, organizationKey(id), record); err != nil {
 			return err
 		}
 		return s.record(tx, ActionUpdateOrganization, id, u)
@@ -249,7 +249,7 @@ func (s *Service) AddCredits(ctx context.Context, id string, amount Micros) (Org
 // getOrganization returns what is stored of an organization, or NotFound.
 func getOrganization(tx storage.Tx, id string) (organizationRecord, error) {
 	var record organizationRecord
-	err := stored.Get(tx, organizationKey(id), &record)
+	err := storage.GetJSON(tx, organizationKey(id), &record)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = fault.Missing(CodeOrganizationNotFound, "organization", id)
 	}

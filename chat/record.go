@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -46,7 +47,7 @@ func toolCalls(records []callRecord) []model.ToolCall {
 }
 
 func encodeRecord(c *Completion) ([]byte, error) {
-	return json.Marshal(record{
+	return jsonout.Marshal(record{
 		Created:   c.Created,
 		Model:     c.Model,
 		Content:   c.Content,
@@ -120,7 +121,7 @@ func encodeMessages(messages []Message) ([]byte, error) {
 		}
 		records[i] = r
 	}
-	data, err := json.Marshal(records)
+	data, err := jsonout.Marshal(records)
 	if err != nil {
 		return nil, err
 	}

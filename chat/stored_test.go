@@ -76,6 +76,13 @@ func TestStoreTrueIsTheDefault(t *testing.T) {
 	equal(t, e.kept(e.caller), []string{"c/m/chatcmpl_01", "c/o/chatcmpl_01"})
 }
 
+func TestMarkupIsStoredAtItsSize(t *testing.T) {
+	e := newEnv(t, modeltest.Text("a"))
+	e.script.Count = func(*model.Request) (int, error) { return 1, nil }
+	e.complete(ask(strings.Repeat("<", storage.MaxValue/2)))
+	equal(t, e.kept(e.caller), []string{"c/m/chatcmpl_01", "c/o/chatcmpl_01"})
+}
+
 func TestMessagesTooLargeToStoreAreRefusedBeforeTheModelIsCalled(t *testing.T) {
 	e := newEnv(t, modeltest.Text("a"))
 	e.script.Count = func(*model.Request) (int, error) { return 1, nil }

@@ -22,7 +22,6 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -117,7 +116,7 @@ func mayStore(caller accounts.Caller) error {
 }
 
 func create(tx storage.Tx, c Conversation) error {
-	return stored.Set(tx, conversationKey(c.ID), conversationRecord{c.CreatedAt, c.Metadata})
+	return storage.SetJSON(tx, conversationKey(c.ID), conversationRecord{c.CreatedAt, c.Metadata})
 }
 
 // Get returns a conversation, or a NotFound error.
@@ -131,7 +130,7 @@ func (s *Service) Get(ctx context.Context, caller accounts.Caller, id string) (c
 
 func get(tx storage.Tx, id string) (Conversation, error) {
 	var r conversationRecord
-	err := stored.Get(tx, conversationKey(id), &r)
+	err := storage.GetJSON(tx, conversationKey(id), &r)
 	if errors.Is(err, storage.ErrNotFound) {
 		return Conversation{}, fault.Missing(CodeNotFound, "conversation", id)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -72,7 +71,7 @@ func (h *head) unseen(p *Point) Lineage {
 
 func readHead(tx storage.Tx, conversation string) (head, error) {
 	var h head
-	err := stored.Get(tx, headKey(conversation), &h)
+	err := storage.GetJSON(tx, headKey(conversation), &h)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = nil // a new conversation
 	}
@@ -258,7 +257,7 @@ func write(tx storage.Tx, d *Draft) error {
 	if err != nil {
 		return err
 	}
-	return stored.Set(tx, turnKey(d.ID), t)
+	return storage.SetJSON(tx, turnKey(d.ID), t)
 }
 
 // writeLive stores the entries of a turn that others can continue from.
@@ -274,7 +273,7 @@ func writeLive(tx storage.Tx, d *Draft, entries []Entry) (Range, error) {
 		return Range{}, err
 	}
 	h.Turn, h.Lineage, h.Added = d.ID, d.Point.Lineage.With(items), unseen
-	return items, stored.Set(tx, headKey(conversation), h)
+	return items, storage.SetJSON(tx, headKey(conversation), h)
 }
 
 // GetTurn returns a stored turn and its items, in order. The error is NotFound.
@@ -311,7 +310,7 @@ func (s *Service) GetTurn(ctx context.Context, caller accounts.Caller, id string
 
 func getTurn(tx storage.Tx, id string) (Turn, error) {
 	var t Turn
-	err := stored.Get(tx, turnKey(id), &t)
+	err := storage.GetJSON(tx, turnKey(id), &t)
 	if err == nil {
 		// A deleted conversation takes its turns along at once.
 		_, err = tx.Get(conversationKey(t.Conversation))

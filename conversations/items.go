@@ -8,7 +8,6 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/page"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -93,7 +92,7 @@ func (s *Service) add(tx storage.Tx, conversation string, entries []Entry) error
 		return err
 	}
 	h.Added = h.Added.With(added)
-	return stored.Set(tx, headKey(conversation), h)
+	return storage.SetJSON(tx, headKey(conversation), h)
 }
 
 // ListItems returns a page of a conversation's items: every item but function

@@ -68,6 +68,8 @@ func TestParseImagesAtTheLimits(t *testing.T) {
 	half := Image{"image/png", sized(t, MaxImageSize)}
 	_, err := parseImages([]Image{half, half})
 	is.NoErr(err)
+	_, err = parseImages([]Image{half, {"image/png", sized(t, MaxImageSize-100)}, {"image/png", sized(t, 100)}})
+	is.NoErr(err)
 	small := Image{"image/png", sized(t, 100)}
 	_, err = parseImages(slices.Repeat([]Image{small}, MaxImages))
 	is.NoErr(err)
@@ -91,6 +93,7 @@ func TestParseImagesRefuses(t *testing.T) {
 		{"data URL", []Image{{"image/png", "data:image/png;base64," + good.Base64}}, "images/0", "images/0: base64 must be the bytes alone, without a data: prefix"},
 		{"URL", []Image{{"image/png", "https://example.com/a.png"}}, "images/0", "images/0: base64 must be the bytes of the image, not a URL"},
 		{"two lines", []Image{{"image/png", good.Base64[:8] + "\n" + good.Base64[8:]}}, "images/0", "images/0: base64 must be one line"},
+		{"old line end", []Image{{"image/png", good.Base64[:8] + "\r" + good.Base64[8:]}}, "images/0", "images/0: base64 must be one line"},
 		{"line end", []Image{{"image/png", good.Base64 + "\r\n"}}, "images/0", "images/0: base64 must be one line"},
 		{"not base64", []Image{{"image/png", "äöü="}}, "images/0", "images/0: base64 cannot be decoded"},
 		{"cut base64", []Image{{"image/png", good.Base64[:9]}}, "images/0", "images/0: base64 cannot be decoded"},
@@ -100,7 +103,7 @@ func TestParseImagesRefuses(t *testing.T) {
 		{"magic alone", []Image{{"image/png", encode(pngBytes(t, 3, 2)[:9])}}, "images/0", "images/0: the bytes are not a readable image/png"},
 		{"no height", []Image{{"image/jpeg", encode(flat)}}, "images/0", "images/0: the bytes are not a readable image/jpeg"},
 		{"one byte too many", []Image{{"image/png", sized(t, MaxImageSize+1)}}, "images/0", "images/0: the image must have at most 4194304 bytes, has 4194305"},
-		{"too many bytes together", []Image{half, half, good}, "images/2", "images/2: the images must have at most 8388608 bytes in total"},
+		{"too many bytes together", []Image{half, {"image/png", sized(t, MaxImageSize-99)}, {"image/png", sized(t, 100)}}, "images/2", "images/2: the images must have at most 8388608 bytes in total"},
 		{"five images", slices.Repeat([]Image{good}, 5), "images/4", "images/4: there may be at most 4 images"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -144,4 +143,6 @@ func decodeRecord(id string, data []byte) (*record, error) {
 	return r, nil
 }
 
-func setRecord(tx storage.Tx, id string, r *record) error { return stored.Set(tx, recordKey(id), r) }
+func setRecord(tx storage.Tx, id string, r *record) error {
+	return storage.SetJSON(tx, recordKey(id), r)
+}

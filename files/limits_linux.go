@@ -4,12 +4,16 @@ package files
 
 import (
 	"fmt"
+	"os"
 	"runtime/debug"
 	"syscall"
 )
 
 // boundProcess bounds what this process may use.
 func boundProcess() error {
+	// Where memory runs out it is this process that should go, not the one that
+	// started it. A system that does not let it say so has other ways to choose.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	debug.SetMaxStack(processStack)
 	for resource, limit := range map[int]uint64{
 		syscall.RLIMIT_AS:    processMemory,

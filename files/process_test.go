@@ -1,3 +1,5 @@
+//go:build unix
+
 package files
 
 import (
@@ -42,6 +44,13 @@ var children = map[string]func(args []string) error{
 			return err
 		}
 		return eat(make([]byte, processMemory))
+	},
+	"child-tells": func([]string) error {
+		if err := boundProcess(); err != nil {
+			return err
+		}
+		adj, err := os.ReadFile("/proc/self/oom_score_adj")
+		return errors.Join(err, fmt.Errorf("oom_score_adj is %s", adj))
 	},
 	"child-dies": func([]string) error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) },
 	"child-babbles": func([]string) error {

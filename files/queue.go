@@ -108,3 +108,15 @@ func (q *queue) done(j job) <-chan struct{} {
 	}
 	return nil
 }
+
+// Waiting returns how many uploaded files wait for the extraction of their text.
+func (s *Service) Waiting() int {
+	q := s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	count := 0
+	for _, ids := range q.waiting {
+		count += len(ids)
+	}
+	return count
+}

@@ -20,6 +20,12 @@ const adminKey = "admin-secret"
 // stands still and IDs that count. Zero options are completed.
 func newAdminAPI(t testing.TB, options svc.Options, opts Options) *API {
 	t.Helper()
+	return Contract(t, newBareAPI(t, options, opts))
+}
+
+// newBareAPI is newAdminAPI without a look at each request.
+func newBareAPI(t testing.TB, options svc.Options, opts Options) *API {
+	t.Helper()
 	var ids, requests atomic.Int64
 	if options.Now == nil {
 		options.Now = func() time.Time { return time.Unix(1_700_000_000, 0) }

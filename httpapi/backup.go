@@ -3,7 +3,6 @@ package httpapi
 import (
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
 )
@@ -13,7 +12,7 @@ import (
 // what the client has lacks its end.
 func (a *API) backup(c *call) error {
 	c.w.Header().Set("Content-Type", "application/octet-stream")
-	err := a.service.Backup(c.ctx(), &patientWriter{c.w, http.NewResponseController(c.w.ResponseWriter)})
+	err := a.service.Backup(c.ctx(), &patient{c.w, http.NewResponseController(c.w.ResponseWriter)})
 	if err != nil && c.w.status == 0 {
 		c.w.Header().Del("Content-Type")
 	}
@@ -21,17 +20,4 @@ func (a *API) backup(c *call) error {
 		return &fault.Error{Kind: fault.Conflict, Code: "backup_unsupported", Message: "The service's store cannot be backed up.", Err: err}
 	}
 	return err
-}
-
-// patientWriter is an answer of any length to a client that takes some of it
-// every now and then.
-type patientWriter struct {
-	w  *answer
-	rc *http.ResponseController
-}
-
-// Write implements io.Writer. A writer that knows no deadlines has none to move.
-func (p *patientWriter) Write(data []byte) (int, error) {
-	_ = p.rc.SetWriteDeadline(time.Now().Add(stallTimeout))
-	return p.w.Write(data)
 }

@@ -60,7 +60,7 @@ func newChatServerOver(t *testing.T, script *modeltest.Script) *chatServer {
 	if _, err := service.Bootstrap(t.Context(), "sk-one"); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewServer(httpapi.Contract(t, httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler)})))
 	t.Cleanup(func() {
 		server.Close()
 		if err := service.Close(); err != nil {

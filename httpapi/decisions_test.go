@@ -70,7 +70,7 @@ func newDecisionAPI(t testing.TB, script *modeltest.Script) *decisionAPI {
 			t.Error(err)
 		}
 	})
-	a.API = New(service, Options{Logger: slog.New(slog.DiscardHandler)})
+	a.API = Contract(t, New(service, Options{Logger: slog.New(slog.DiscardHandler)}))
 	return a
 }
 
@@ -241,19 +241,6 @@ func manyQuestions(n int) string {
 		members = append(members, fmt.Sprintf(`"q%d":{"type":"noul","instructions":"?"}`, i))
 	}
 	return "{" + strings.Join(members, ",") + "}"
-}
-
-func TestDecisionsBodyLimit(t *testing.T) {
-	is := is.New(t)
-	a := newDecisionAPI(t, &modeltest.Script{})
-	body := asked(oneQuestion)
-	padded := func(size int) io.Reader {
-		return strings.NewReader(body + strings.Repeat(" ", size-len(body)))
-	}
-	is.Equal(a.post(a.key, padded(13<<20)).Code, 200)
-	w := a.post(a.key, padded(13<<20+1))
-	is.Equal(w.Code, 422)
-	is.Equal(w.Body.String(), `{"detail":{"error_type":"validation_error","message":"The request body is larger than 13 MiB."}}`)
 }
 
 func TestDecisionsErrors(t *testing.T) {

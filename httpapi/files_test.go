@@ -67,7 +67,7 @@ func newFileAPI(t testing.TB, answers ...modeltest.Answer) *fileAPI {
 	})
 	check(t, err)
 	t.Cleanup(func() { check(t, service.Close()) })
-	a.API = New(service, Options{Logger: slog.New(slog.DiscardHandler), NewRequestID: func() string { return "req_1" }})
+	a.API = Contract(t, New(service, Options{Logger: slog.New(slog.DiscardHandler), NewRequestID: func() string { return "req_1" }}))
 	return a
 }
 

@@ -117,8 +117,9 @@ type methods map[string]endpoint
 // routes are the paths of the interface.
 func (a *API) routes() map[string]methods {
 	return map[string]methods{
-		"/healthz": {"GET": a.health},
-		"/readyz":  {"GET": a.ready},
+		"/healthz":      {"GET": a.health},
+		"/openapi.json": {"GET": a.describe},
+		"/readyz":       {"GET": a.ready},
 
 		decisionsPath: {"POST": authenticated(a.decide)},
 

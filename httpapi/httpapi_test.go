@@ -174,3 +174,50 @@ func TestModels(t *testing.T) {
 		}
 	}
 }
+
+// unread is a body that must not be read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the body was read")
+	return 0, io.EOF
+}
+
+// TestBodyLimits sends bodies of the largest size and of one byte more, with and
+// without a length in the head.
+func TestBodyLimits(t *testing.T) {
+	a := newAdminAPI(t, svc.Options{}, Options{})
+	_, key := newLimited(t, a, 0, 0)
+	post := func(path string, length int64, body io.Reader) (status int, answer string) {
+		r := httptest.NewRequest("POST", path, body)
+		r.ContentLength = length
+		r.Header.Set("Authorization", "bEaReR "+key) // the scheme is in any case
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	for _, c := range []struct {
+		path, body string
+		limit      int64
+		status     int
+		want       string
+	}{
+		{chatPathOf, `{"model":"svc-preview","messages":[{"role":"user","content":"Hi"}]}`, 16 << 20, 413,
+			`{"error":{"message":"The request body is larger than 16 MiB.","type":"invalid_request_error","param":null,"code":"request_too_large"}}`},
+		{decisionsPath, `{"model":"svc-snap-preview","state":"","questions":{"q":{"type":"noul","instructions":"i"}}}`, 13 << 20, 422,
+			`{"detail":{"error_type":"validation_error","message":"The request body is larger than 13 MiB."}}`},
+	} {
+		largest := strings.Repeat(" ", int(c.limit)-len(c.body)) + c.body
+		for _, length := range []int64{-1, c.limit} {
+			if status, answer := post(c.path, length, strings.NewReader(largest)); status != 200 {
+				t.Errorf("%s, the largest body with the length %d: got %d %s", c.path, length, status, answer)
+			}
+		}
+		if status, answer := post(c.path, -1, strings.NewReader(" "+largest)); status != c.status || answer != c.want {
+			t.Errorf("%s, a larger body\ngot  %d %s\nwant %d %s", c.path, status, answer, c.status, c.want)
+		}
+		if status, answer := post(c.path, c.limit+1, unread{t}); status != c.status || answer != c.want {
+			t.Errorf("%s, a larger length\ngot  %d %s\nwant %d %s", c.path, status, answer, c.status, c.want)
+		}
+	}
+}

@@ -77,6 +77,8 @@ var foreignRoutes = map[string]foreign{
 	"GET /healthz": {"", 200},
 	"GET /readyz":  {"", 200},
 
+	"GET /openapi.json": {"", 200},
+
 	"POST /v1/systemone":                        {"{}", 422},
 	"GET /v1/models":                            {"", 200},
 	"GET /v1/models/{model...}":                 {"", 200},

@@ -177,7 +177,7 @@ func TestMaxRequests(t *testing.T) {
 // may, while another organization stays within its limit.
 func TestOverload(t *testing.T) {
 	const clients, each, limit, polite = 500, 20, 1000, 100
-	a := newAdminAPI(t, svc.Options{}, Options{MaxRequests: 1000})
+	a := newBareAPI(t, svc.Options{}, Options{MaxRequests: 1000})
 	server := httptest.NewServer(a)
 	defer server.Close()
 	server.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = clients

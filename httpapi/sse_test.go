@@ -48,6 +48,7 @@ func TestKeepalives(t *testing.T) {
 		is.Equal(body(), ": keepalive\n: keepalive\ndata: 1\n\n: keepalive\n")
 		is.Equal(w.Header().Get("Content-Type"), "text/event-stream")
 		is.Equal(w.Header().Get("Cache-Control"), "no-cache, no-transform")
+		is.Equal(w.Header().Get("X-Accel-Buffering"), "no")
 		s.close()
 		wait(time.Hour)
 		is.Equal(body(), ": keepalive\n: keepalive\ndata: 1\n\n: keepalive\n")

@@ -70,9 +70,9 @@ func newTurnsOver(t testing.TB, script *modeltest.Script, o options) *turns {
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, service.Close()) })
-	a.API = httpapi.New(service, httpapi.Options{
+	a.API = httpapi.Contract(t, httpapi.New(service, httpapi.Options{
 		Logger: slog.New(slog.DiscardHandler), NewRequestID: func() string { return "req_test" },
-	})
+	}))
 	a.key = a.keys["rich"]
 	return a
 }

@@ -1,7 +1,7 @@
 // Package telemetry shows what a service does, in metrics and traces. A
 // [Telemetry] wraps what the service is made of: its model ([Telemetry.Backend]),
-// its store ([Telemetry.Store]), its web search ([Telemetry.Search]) and its HTTP
-// handler ([Telemetry.Handler]). The wrappers behave as what they wrap.
+// its store ([Telemetry.Store]), its web search ([Telemetry.Search]), its reader of
+// documents ([Telemetry.Extractor]) and its HTTP handler ([Telemetry.Handler]). The wrappers behave as what they wrap.
 //
 // Metrics are for Prometheus, at [Telemetry.Metrics]. Their names are those of
 // the OpenTelemetry conventions for generative AI and HTTP where there is one,
@@ -49,6 +49,9 @@ type metrics struct {
 	cachedTokens   *prometheus.CounterVec
 	searches       *prometheus.HistogramVec
 	transactions   *prometheus.HistogramVec
+
+	extractions       *prometheus.HistogramVec
+	activeExtractions prometheus.Gauge
 }
 
 // The labels. Each has a bounded set of values.
@@ -59,8 +62,9 @@ const (
 	labelOperation = "gen_ai_operation_name" // chat or score
 	labelModel     = "gen_ai_request_model"  // a listed one, or other
 	labelTokenType = "gen_ai_token_type"     // input or output
-	labelError     = "error_type"            // a kind of fault, empty for success
+	labelError     = "error_type"            // a kind of fault or a reason of package files, empty for success
 	labelAccess    = "svc_store_access"      // view or update
+	labelFormat    = "svc_file_format"       // pdf, doc or docx
 )
 
 // New returns a Telemetry that also shows what the Go runtime and the operating
@@ -77,6 +81,7 @@ func New(o Options) *Telemetry {
 	t.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		t.requests, t.activeRequests, t.modelCalls, t.activeCalls, t.firstTokens, t.tokens, t.cachedTokens, t.searches, t.transactions,
+		t.extractions, t.activeExtractions,
 	)
 	return t
 }
@@ -113,6 +118,9 @@ func newMetrics() metrics {
 		searches: histogram("svc_search_duration_seconds", "Duration of web searches.", modelBuckets, labelError),
 		transactions: histogram("svc_store_transaction_duration_seconds", "Duration of transactions, retries included.",
 			storeBuckets, labelAccess, labelError),
+		extractions: histogram("svc_extraction_duration_seconds", "Duration of the extraction of text from documents.",
+			modelBuckets, labelFormat, labelError),
+		activeExtractions: gauge("svc_extraction_active", "Extractions under way."),
 	}
 }
 

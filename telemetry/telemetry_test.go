@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/builtin"
@@ -61,6 +63,13 @@ func TestBackendIsWhatItWraps(t *testing.T) {
 type searcher struct{ err error }
 
 func (s searcher) Search(context.Context, string) ([]websearch.Result, error) { return nil, s.err }
+
+// reader is an Extractor that answers with its error.
+type reader struct{ err error }
+
+func (r reader) Extract(context.Context, io.Reader, int64, files.Format) (files.Extracted, error) {
+	return files.Extracted{Text: "text"}, r.err
+}
 
 // secret is in every text and every ID that a client of the tests chooses.
 const secret = "zebra"
@@ -160,6 +169,7 @@ var wantLabels = map[string]map[string][]string{
 	"svc_search_duration_seconds":            {"error_type": {""}},
 	"svc_store_transaction_duration_seconds": {"svc_store_access": {"update", "view"}, "error_type": {""}},
 	"svc_store_size_bytes":                   {},
+	"svc_extraction_active":                  {},
 }
 
 func TestMetrics(t *testing.T) {
@@ -247,12 +257,25 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 	if _, err := tel.Search(searcher{errors.New(secret)}).Search(t.Context(), secret); err == nil {
 		t.Error("the search's error is lost")
 	}
+	for format, err := range map[files.Format]error{files.Docx: nil, files.PDF: &files.Unreadable{Reason: files.Password}} {
+		got, gotErr := tel.Extractor(reader{err}).Extract(t.Context(), nil, 0, format)
+		if got.Text != "text" || gotErr != err {
+			t.Errorf("got %v, %v", got, gotErr)
+		}
+	}
+	if _, err := tel.Extractor(reader{context.Canceled}).Extract(t.Context(), nil, 0, files.PDF); err != context.Canceled {
+		t.Errorf("got %v", err)
+	}
 	w := httptest.NewRecorder()
 	tel.Metrics().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for _, line := range []string{
 		`gen_ai_server_request_duration_seconds_count{error_type="upstream",gen_ai_operation_name="chat",gen_ai_request_model="other"} 1`,
 		`gen_ai_server_request_duration_seconds_count{error_type="canceled",gen_ai_operation_name="chat",gen_ai_request_model="svc-preview"} 1`,
 		`svc_search_duration_seconds_count{error_type="internal"} 1`,
+		`svc_extraction_duration_seconds_count{error_type="",svc_file_format="docx"} 1`,
+		`svc_extraction_duration_seconds_count{error_type="password",svc_file_format="pdf"} 1`,
+		`svc_extraction_duration_seconds_count{error_type="canceled",svc_file_format="pdf"} 1`,
+		`svc_extraction_active 0`,
 	} {
 		if !strings.Contains(w.Body.String(), line+"\n") {
 			t.Errorf("there is no line %s in\n%s", line, w.Body)

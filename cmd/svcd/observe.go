@@ -126,6 +126,9 @@ func (o *observer) wrap(options *svc.Options) {
 		o.watch(servers)
 	}
 	options.Backend = o.Backend(options.Backend)
+	if options.Extractor != nil {
+		options.Extractor = o.Extractor(options.Extractor)
+	}
 	if options.Search != nil {
 		options.Search = o.Search(options.Search)
 	}

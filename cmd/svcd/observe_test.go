@@ -29,6 +29,9 @@ func TestMetricsAddress(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "\nsvc_store_size_bytes ") || strings.Contains(string(text), "svc_store_size_bytes NaN") {
 		t.Errorf("got %v\n%s", err, text)
 	}
+	if !strings.Contains(string(text), "\nsvc_extraction_queue 0\n") {
+		t.Errorf("the queue is not shown:\n%s", text)
+	}
 	if !strings.Contains(string(text), "\nsvc_upstream_up{server_address=\"127.0.0.1:1/v1\"} 1\n") || strings.Contains(string(text), "secret") {
 		t.Errorf("the model server is not shown, or its password is:\n%s", text)
 	}

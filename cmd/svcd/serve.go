@@ -106,6 +106,8 @@ func (c config) open(ctx context.Context, logger *slog.Logger, backend *openai.B
 	if service, err = svc.New(ctx, options); err != nil {
 		return nil, "", err
 	}
+	observer.Gauge("svc_extraction_queue", "Uploaded files that wait for the extraction of their text.", nil,
+		func() float64 { return float64(service.WaitingFiles()) })
 	if key, err = service.Bootstrap(ctx, c.apiKey); err != nil {
 		return nil, "", errors.Join(err, service.Close())
 	}

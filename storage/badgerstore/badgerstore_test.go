@@ -32,6 +32,15 @@ func TestStore(t *testing.T) {
 	})
 }
 
+// TestCommitsAreSynced holds what no test that kills a process can: the system
+// still has what a killed process has written, and a machine that crashes does not.
+func TestCommitsAreSynced(t *testing.T) {
+	s := openDir(t, t.TempDir())
+	if !s.db.db.Opts().SyncWrites {
+		t.Error("badger does not sync its writes")
+	}
+}
+
 func BenchmarkStore(b *testing.B) {
 	s := openDir(b, b.TempDir())
 	storagetest.Benchmark(b, s, func() uint64 { return s.Stats().Syncs })

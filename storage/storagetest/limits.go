@@ -107,6 +107,20 @@ func testMostWrites(t *testing.T, s storage.Store) {
 	d.want()
 }
 
+// fill makes a transaction that has written "b" and "1" one byte larger than
+// most, with values of up to a size.
+func fill(tx storage.Tx, most, size int) error {
+	const key = 2
+	for n, left := 0, most+1-len("b1"); left > 0; n++ {
+		value := min(size, left-key)
+		if err := tx.Set([]byte{byte(n >> 8), byte(n)}, make([]byte, value)); err != nil {
+			return err
+		}
+		left -= key + value
+	}
+	return nil
+}
+
 func testTooLarge(t *testing.T, s storage.Store) {
 	long := make([]byte, storage.MaxKey+1)
 	for _, test := range []struct {
@@ -121,22 +135,10 @@ func testTooLarge(t *testing.T, s storage.Store) {
 		{"empty key deleted", func(tx storage.Tx) error { return tx.Delete([]byte{}) }},
 		{"empty key read", func(tx storage.Tx) error { _, err := tx.Get(nil); return err }},
 		{"bytes", func(tx storage.Tx) error {
-			value := make([]byte, storage.MaxValue)
-			for i := range storage.MaxTxBytes / storage.MaxValue {
-				if err := tx.Set([]byte{byte(i)}, value); err != nil {
-					return err
-				}
-			}
-			return nil
+			return fill(tx, storage.MaxTxBytes, storage.MaxValue)
 		}},
 		{"bytes of small values", func(tx storage.Tx) error {
-			value := make([]byte, storage.SmallValue)
-			for i := range storage.MaxTxSmall / storage.SmallValue {
-				if err := tx.Set(fmt.Append(nil, i), value); err != nil {
-					return err
-				}
-			}
-			return nil
+			return fill(tx, storage.MaxTxSmall, storage.SmallValue)
 		}},
 		{"writes", func(tx storage.Tx) error {
 			for range storage.MaxTxWrites {

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
+)
+
+// TestBilling makes one call of each kind, and ones that fail, and reads what
+// they cost: 0.20 dollars for a million input tokens, 0.05 for cached ones, 0.80
+// for output and 0.20 for decisions.
+func TestBilling(t *testing.T) {
+	used := model.Usage{InputTokens: 1000, CachedTokens: 400, OutputTokens: 100, ReasoningTokens: 50}
+	failure := fault.Upstreamf(errors.New("gone"), "The model server failed.")
+	script := &modeltest.Script{
+		Respond: func(req *model.Request) modeltest.Answer {
+			text, _ := req.Messages[len(req.Messages)-1].Parts[0].(model.Text)
+			switch text {
+			case "fail":
+				return modeltest.Answer{Err: failure}
+			case "fail late":
+				return modeltest.Answer{Events: []model.Event{model.TextDelta{Text: "a"}, model.Usage{InputTokens: 1000, OutputTokens: 1}}, Err: failure}
+			}
+			return modeltest.Answer{Events: []model.Event{model.TextDelta{Text: "Hello"}, used, model.Finish{Reason: model.Stop}}}
+		},
+		Scores: func(context.Context, *model.ScoreRequest) (*model.Scores, error) {
+			return &model.Scores{Probabilities: []float64{0.25, 0.75}, StateTokens: 100, QuestionTokens: 10, OutputTokens: 1}, nil
+		},
+	}
+	a := newAdminAPI(t, svc.Options{Backend: script}, Options{})
+	o, err := a.service.CreateOrganization(t.Context(), accounts.NewOrganization{Name: "a", Credits: 1_000_000})
+	check(t, err)
+	k, err := a.service.CreateKey(t.Context(), accounts.NewKey{OrganizationID: o.ID})
+	check(t, err)
+	for _, c := range []struct {
+		path, body string
+		status     int
+		cost       string // empty where nothing is charged
+		record     string // of the usage, without IDs
+	}{
+		{decisionsPath, asked(oneQuestion), 200, "0.000022",
+			`"endpoint":"decisions","model":"svc-snap-preview","object_id":null,"input_tokens":110,"cached_tokens":0,"output_tokens":0,"reasoning_tokens":0`},
+		{"/v1/responses", `{"model":"svc-preview","input":"Hi"}`, 200, "0.00022",
+			`"endpoint":"responses","model":"svc-preview","object_id":"ID","input_tokens":1000,"cached_tokens":400,"output_tokens":100,"reasoning_tokens":50`},
+		{"/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"Hi"}]}`, 200, "0.00022",
+			`"endpoint":"chat.completions","model":"svc-preview","object_id":"ID","input_tokens":1000,"cached_tokens":400,"output_tokens":100,"reasoning_tokens":50`},
+		{"/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"fail"}]}`, 502, "", ""},
+		{"/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"fail late"}]}`, 502, "0.000201",
+			`"endpoint":"chat.completions","model":"svc-preview","object_id":null,"input_tokens":1000,"cached_tokens":0,"output_tokens":1,"reasoning_tokens":0`},
+		{"/v1/responses", `{`, 400, "", ""},
+	} {
+		before, err := a.service.Organization(t.Context(), o.ID)
+		check(t, err)
+		if w := send(a, k.Secret, "POST", c.path, c.body); w.Code != c.status {
+			t.Errorf("%s %s: got %d %s", c.path, c.body, w.Code, w.Body)
+		}
+		after, err := a.service.Organization(t.Context(), o.ID)
+		check(t, err)
+		cost := before.Credits - after.Credits
+		if c.cost == "" {
+			if cost != 0 {
+				t.Errorf("%s %s: was charged %s", c.path, c.body, cost)
+			}
+			continue
+		}
+		w := send(a, adminKey, "GET", "/admin/v1/organizations/"+o.ID+"/usage?order=desc&limit=1", "")
+		got := w.Body.String()
+		if _, id, ok := strings.Cut(got, `"object_id":"`); ok {
+			id, _, _ = strings.Cut(id, `"`)
+			got = strings.Replace(got, id, "ID", 1)
+		}
+		want := fmt.Sprintf(`"object":"usage","organization_id":%q,"api_key_id":%q,%s,"cost":%q,"created_at":1700000000}`, o.ID, k.ID, c.record, c.cost)
+		if cost.String() != c.cost || !strings.Contains(got, want) {
+			t.Errorf("%s %s: was charged %s, want %s\ngot  %s\nwant %s", c.path, c.body, cost, c.cost, got, want)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package httpapi
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-506d8e5d/svc"
+)
+
+// TestOpenAPIHasEveryRoute compares the routes of the server with those of the
+// document.
+func TestOpenAPIHasEveryRoute(t *testing.T) {
+	a := newAdminAPI(t, svc.Options{}, Options{Metrics: http.NotFoundHandler()})
+	routes := map[string]bool{}
+	for _, table := range a.tables() {
+		for path, methods := range table {
+			for method := range methods {
+				routes[method+" "+strings.ReplaceAll(path, "...}", "}")] = true
+			}
+		}
+	}
+	described := map[string]bool{}
+	for path, operations := range newContract().doc["paths"].(map[string]any) {
+		for method := range operations.(map[string]any) {
+			described[strings.ToUpper(method)+" "+path] = true
+		}
+	}
+	if !maps.Equal(routes, described) {
+		t.Errorf("the server has\n%q\nthe document has\n%q", slices.Sorted(maps.Keys(routes)), slices.Sorted(maps.Keys(described)))
+	}
+}
+
+// TestOpenAPIDescribesSuccess has every operation succeed once.
+func TestOpenAPIDescribesSuccess(t *testing.T) {
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		w.WriteHeader(200)
+	})
+	a := newBareAPI(t, svc.Options{}, Options{Metrics: metrics})
+	c := newContract()
+	c.hold(t, a)
+	o := newOwner(t, a)
+	organization, err := a.service.Organizations(t.Context(), svc.Page{})
+	check(t, err)
+	keys, err := a.service.Keys(t.Context(), "", svc.Page{})
+	check(t, err)
+	pairs := []string{"{ORG}", organization.Items[0].ID, "{KEY}", keys.Items[0].ID}
+	for name, id := range o.ids {
+		pairs = append(pairs, "{"+name+"}", id)
+	}
+	ids := strings.NewReplacer(pairs...)
+	for _, call := range []struct{ method, path, body string }{
+		{"POST", "/v1/systemone", `{"model":"svc-snap-preview","state":"x","questions":{"a":{"type":"noul","instructions":"?"},
+			"b":{"type":"choice","instructions":"?","criteria":{"x":null,"y":"z"}},"c":{"type":"score","instructions":"?","criteria":["low",{"very":"high"}]}}}`},
+		{"GET", "/v1/models", ""},
+		{"GET", "/v1/models/svc-preview", ""},
+		{"POST", "/v1/responses", `{"model":"svc-preview","input":"Hi","stream":true,"tools":[{"type":"function","name":"f"}],"tool_choice":"required"}`},
+		{"POST", "/v1/responses/input_tokens", `{"model":"svc-preview","input":[{"type":"input_text","text":"Hi"}]}`},
+		{"GET", "/v1/responses/{response_id}", ""},
+		{"GET", "/v1/responses/{response_id}?stream=true", ""},
+		{"GET", "/v1/responses/{response_id}/input_items?limit=1&order=asc", ""},
+		{"POST", "/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"Hi"}],"stream":true,"stream_options":{"include_usage":true}}`},
+		{"POST", "/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"Hi"}],"tool_choice":"required","tools":[{"type":"function","function":{"name":"f"}}]}`},
+		{"GET", "/v1/chat/completions?model=svc-preview&metadata[a]=zebra-4711", ""},
+		{"GET", "/v1/chat/completions/{completion_id}", ""},
+		{"POST", "/v1/chat/completions/{completion_id}", `{"metadata":{"n":1}}`},
+		{"GET", "/v1/chat/completions/{completion_id}/messages", ""},
+		{"POST", "/v1/conversations", ""},
+		{"GET", "/v1/conversations/{conversation_id}", ""},
+		{"POST", "/v1/conversations/{conversation_id}", `{"metadata":null}`},
+		{"GET", "/v1/conversations/{conversation_id}/items?order=asc", ""},
+		{"POST", "/v1/conversations/{conversation_id}/items", `{"items":[{"role":"user","content":[{"type":"input_text","text":"Hi"}]}]}`},
+		{"GET", "/v1/conversations/{conversation_id}/items/{item_id}", ""},
+		{"GET", "/v1/files?purpose=assistants&limit=10000", ""},
+		{"GET", "/v1/files/{file_id}", ""},
+		{"GET", "/v1/files/{file_id}/content", ""},
+		{"DELETE", "/v1/files/{file_id}", ""},
+		{"DELETE", "/v1/conversations/{conversation_id}/items/{item_id}", ""},
+		{"DELETE", "/v1/responses/{response_id}", ""},
+		{"DELETE", "/v1/chat/completions/{completion_id}", ""},
+		{"DELETE", "/v1/conversations/{conversation_id}", ""},
+		{"GET", "/admin/v1/organizations", ""},
+		{"POST", "/admin/v1/organizations", `{"name":"a","credits":1.5}`},
+		{"GET", "/admin/v1/organizations/{ORG}", ""},
+		{"POST", "/admin/v1/organizations/{ORG}", `{"name":"b","status":null}`},
+		{"POST", "/admin/v1/organizations/{ORG}/credits", `{"amount":"-0.000001"}`},
+		{"GET", "/admin/v1/organizations/{ORG}/usage?limit=1000", ""},
+		{"GET", "/admin/v1/api_keys?organization_id={ORG}", ""},
+		{"POST", "/admin/v1/api_keys", `{"organization_id":"{ORG}","models":["m"]}`},
+		{"GET", "/admin/v1/audit_log", ""},
+		{"DELETE", "/admin/v1/api_keys/{KEY}", ""},
+		{"GET", "/admin/v1/backup", ""},
+		{"GET", "/admin/v1/debug/pprof", ""},
+		{"GET", "/admin/v1/debug/pprof/heap?debug=1", ""},
+		{"GET", "/metrics", ""},
+		{"GET", "/healthz", ""},
+		{"GET", "/readyz", ""},
+		{"GET", "/openapi.json", ""},
+	} {
+		key := o.key
+		if strings.HasPrefix(call.path, "/admin/") || call.path == "/metrics" {
+			key = adminKey
+		}
+		path, body := ids.Replace(call.path), ids.Replace(call.body)
+		if w := send(a, key, call.method, path, body); w.Code != 200 {
+			t.Errorf("%s %s: %d %s", call.method, path, w.Code, w.Body)
+		}
+	}
+	for _, table := range a.tables() {
+		for path, methods := range table {
+			for method := range methods {
+				// Only what its client left behind has been cancelled.
+				if !c.answered[method+" "+path] && !strings.HasSuffix(path, "/cancel") {
+					t.Errorf("%s %s has not succeeded", method, path)
+				}
+			}
+		}
+	}
+}
