@@ -8,10 +8,14 @@ import (
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
-// Page says which page of a list to read, and List is that page. They are the
-// same for all lists.
+// Lists are read a page at a time.
 type (
-	Page        = page.Params
+	// Page says which page of a list to read: up to Limit objects, 0 for 20, that
+	// come after the object with the ID After, or from the first where it is empty,
+	// newest first with Desc.
+	Page = page.Params
+	// List is one page of a list: its Items, never nil, and whether it HasMore
+	// after them.
 	List[T any] = page.Page[T]
 )
 

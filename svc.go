@@ -1,18 +1,23 @@
 // Package svc is an inference service for a Go program: five interfaces in
 // front of any language model. A [Service] judges ([Service.Decide]), holds
-// stateful turns, answers stateless chats ([Service.CompleteChat],
-// [Service.StreamChat]), and keeps conversations and files, for any number of
-// organizations with their own keys, credits and data.
+// stateful turns ([Service.CreateResponse], [Service.StreamResponse]), answers
+// stateless chats ([Service.CompleteChat], [Service.StreamChat]), and keeps
+// conversations ([Service.CreateConversation]) and files ([Service.UploadFile]),
+// for any number of organizations with their own keys, credits and data.
 //
 //	service, err := svc.New(ctx, svc.Options{})
 //	defer service.Close()
 //	caller, err := service.LocalCaller(ctx)
 //	judgment, err := service.Decide(ctx, caller, &decisions.Request{…})
 //
-// Requests and answers are types of the package that is named for their noun:
-// decisions, chat, and so on. What lies under the service is exchangeable: where
-// it keeps its data (package storage) and which model answers (package model).
-// Package httpapi puts the service on the network, and the program svcd runs it.
+// Every operation is done for a [Caller]. [Service.LocalCaller] returns that of a
+// program that uses the service for itself, [Service.CallerFor] that of an
+// organization, and [Service.Authenticate] makes one from an API key. Requests and
+// answers are types of the package that is named for their noun: decisions,
+// responses, chat, conversations and files. What lies under the service is
+// exchangeable: where it keeps its data (package storage) and which model answers
+// (package model). Package httpapi puts the service on the network, and the
+// program svcd runs it.
 package svc
 
 import (
@@ -40,9 +45,13 @@ import (
 
 // What most programs that embed the service have to name.
 type (
-	Caller = accounts.Caller // who an operation is done for
-	Error  = fault.Error     // what every failing operation returns, after [fault.From]
-	Prices = accounts.Prices // of one model
+	// Caller is who an operation is done for.
+	Caller = accounts.Caller
+	// Error is the error of an operation that failed, or what [fault.From] makes of
+	// it. Its Kind says who has to do what about it.
+	Error = fault.Error
+	// Prices are those of one model.
+	Prices = accounts.Prices
 )
 
 // DefaultOrganization is the ID of the organization that [Service.Bootstrap]

@@ -53,7 +53,7 @@ type Options struct {
 	DefaultPrices *Prices
 
 	Now   func() time.Time           // the clock; nil: time.Now
-	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: as internal/ids does
+	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
 	Log   *slog.Logger               // where failures of background work go; nil: slog.Default()
 }
 

@@ -31,11 +31,12 @@ type APIKey struct {
 	Secret string
 }
 
-// NewKey is what a key is created with. All of it is optional.
+// NewKey is what a key is created with. All of it is optional, but a key without
+// an organization may do nothing.
 type NewKey struct {
 	OrganizationID string   `json:"organization_id"`
 	Name           string   `json:"name"`
-	Models         []string `json:"models"` // nil for every model
+	Models         []string `json:"models"` // 1 to 1,000 IDs; nil for every model
 }
 
 // keyHash is the SHA-256 hash of a key, by which it is found. Keys carry 256

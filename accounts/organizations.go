@@ -47,10 +47,10 @@ type organizationRecord struct {
 }
 
 // NewOrganization is what an organization is created with. Only Name is
-// required, 1 to 256 bytes.
+// required, 1 to 256 bytes. Limits are 0 for none.
 type NewOrganization struct {
 	Name              string `json:"name"`
-	Credits           Micros `json:"credits"` // first credits, at least 0
+	Credits           Micros `json:"credits"` // first credits, 0 to a billion dollars
 	ZeroDataRetention bool   `json:"zero_data_retention"`
 	RequestsPerMinute int    `json:"requests_per_minute"`
 	TokensPerMinute   int    `json:"tokens_per_minute"`

@@ -48,7 +48,7 @@ type Options struct {
 	Documents Documents
 
 	Now   func() time.Time           // the clock; nil: time.Now
-	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: as internal/ids does
+	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
 	Log   *slog.Logger               // where errors go that nobody can be told; nil: slog.Default()
 }
 

@@ -39,11 +39,12 @@ const (
 type Options struct {
 	Store storage.Store
 	Now   func() time.Time           // the clock; nil: time.Now
-	NewID func(prefix string) string // makes IDs; nil: random ones
+	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
 	Log   *slog.Logger               // where deletions that fail go; nil: slog.Default()
 }
 
-// Service keeps conversations. Its methods may be called concurrently.
+// Service keeps conversations. Its methods may be called concurrently. Every
+// error is a *fault.Error or becomes one by fault.From.
 type Service struct {
 	store storage.Store
 	now   func() time.Time
@@ -137,7 +138,8 @@ func get(tx storage.Tx, id string) (Conversation, error) {
 	return Conversation{ID: id, CreatedAt: r.CreatedAt, Metadata: metadata.OrEmpty(r.Metadata)}, err
 }
 
-// Update replaces all metadata of a conversation.
+// Update replaces all metadata of a conversation. The error is NotFound or
+// Invalid.
 func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string, tags map[string]string) (c Conversation, err error) {
 	if err := metadata.Check(tags); err != nil {
 		return Conversation{}, err

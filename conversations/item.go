@@ -94,11 +94,19 @@ type WebSearch struct {
 type Reference struct{ ID string }
 
 // ItemID implements [Item].
-func (m *Message) ItemID() string            { return m.ID }
-func (c *FunctionCall) ItemID() string       { return c.ID }
+func (m *Message) ItemID() string { return m.ID }
+
+// ItemID implements [Item].
+func (c *FunctionCall) ItemID() string { return c.ID }
+
+// ItemID implements [Item].
 func (o *FunctionCallOutput) ItemID() string { return o.ID }
-func (w *WebSearch) ItemID() string          { return w.ID }
-func (r Reference) ItemID() string           { return r.ID }
+
+// ItemID implements [Item].
+func (s *WebSearch) ItemID() string { return s.ID }
+
+// ItemID implements [Item].
+func (r Reference) ItemID() string { return r.ID }
 
 // WithID returns a copy of an item with a fresh ID, to be stored as part of
 // another turn. A reference is returned as it is.

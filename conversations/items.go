@@ -56,7 +56,8 @@ func (s *Service) entries(items []*Message) []Entry {
 }
 
 // AddItems adds user messages to a conversation, behind its most recently
-// written turn, and returns them as they are stored.
+// written turn, and returns them as they are stored. The error is NotFound,
+// Invalid, or Denied for an organization with zero data retention.
 func (s *Service) AddItems(ctx context.Context, caller accounts.Caller, id string, items []*Message) ([]Item, error) {
 	if len(items) == 0 {
 		return nil, fault.Invalidf("items", "items must have at least one element.")

@@ -94,8 +94,16 @@ func begin(w *jsonout.Writer, id, kind string, status Status) {
 }
 
 // MarshalJSON returns what Write writes.
-func (m *Message) MarshalJSON() ([]byte, error)            { return jsonout.Encode(m), nil }
-func (c *FunctionCall) MarshalJSON() ([]byte, error)       { return jsonout.Encode(c), nil }
+func (m *Message) MarshalJSON() ([]byte, error) { return jsonout.Encode(m), nil }
+
+// MarshalJSON returns what Write writes.
+func (c *FunctionCall) MarshalJSON() ([]byte, error) { return jsonout.Encode(c), nil }
+
+// MarshalJSON returns what Write writes.
 func (o *FunctionCallOutput) MarshalJSON() ([]byte, error) { return jsonout.Encode(o), nil }
-func (s *WebSearch) MarshalJSON() ([]byte, error)          { return jsonout.Encode(s), nil }
-func (r Reference) MarshalJSON() ([]byte, error)           { return jsonout.Encode(r), nil }
+
+// MarshalJSON returns what Write writes.
+func (s *WebSearch) MarshalJSON() ([]byte, error) { return jsonout.Encode(s), nil }
+
+// MarshalJSON returns what Write writes.
+func (r Reference) MarshalJSON() ([]byte, error) { return jsonout.Encode(r), nil }

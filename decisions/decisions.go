@@ -33,7 +33,8 @@ type Options struct {
 	Concurrency int
 }
 
-// Service decides. Its methods may be called concurrently.
+// Service decides. Its methods may be called concurrently. Every error is a
+// *fault.Error or becomes one by fault.From.
 type Service struct {
 	backend     model.Backend
 	accounts    *accounts.Service

@@ -61,7 +61,7 @@ type Options struct {
 	Timeout time.Duration
 
 	Now   func() time.Time           // the clock; nil: time.Now
-	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: as internal/ids does
+	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
 	Log   *slog.Logger               // gets a line when an extraction begins and ends; nil: slog.Default()
 }
 

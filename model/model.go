@@ -117,7 +117,7 @@ type Tool struct {
 // ToolMode says whether the model calls tools.
 type ToolMode string
 
-// The tool modes. The zero value is the same as Auto.
+// The tool modes. The zero value is the same as [ToolAuto].
 const (
 	ToolAuto     ToolMode = "auto"     // the model decides
 	ToolNone     ToolMode = "none"     // it must not

@@ -83,7 +83,8 @@ func (r *Request) settings() generation.Settings {
 	}
 }
 
-// SearchTool is the web search tool as models see it.
+// SearchTool returns the web search tool, for the tools of a [Request], as models
+// see it.
 func SearchTool() model.Tool {
 	return model.Tool{
 		Name:        searchName,

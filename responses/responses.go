@@ -51,11 +51,12 @@ type Options struct {
 	MaxSearchRounds int
 
 	Now   func() time.Time           // the clock; nil: time.Now
-	NewID func(prefix string) string // makes IDs; nil: random ones
+	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
 	Log   *slog.Logger               // where searches that fail go; nil: slog.Default()
 }
 
-// Service makes turns. Its methods may be called concurrently.
+// Service makes turns. Its methods may be called concurrently. Every error is a
+// *fault.Error or becomes one by fault.From.
 type Service struct{ o Options }
 
 // New returns a Service, which holds nothing to be closed.
