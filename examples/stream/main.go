@@ -29,7 +29,7 @@ func run(ctx context.Context) error {
 	}
 	first, err := service.CreateResponse(ctx, caller, &responses.Request{
 		Model: "svc-preview",
-		Input: responses.Text("The warehouse in Rotterdam closes at six. The one in Antwerp closes at eight."),
+		Input: responses.Text("The warehouse in Antwerp closes at eight. The one in Ghent closes at six."),
 	})
 	if err != nil {
 		return err
