@@ -3,8 +3,9 @@ package doctext
 import (
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf16"
+
+	"github.com/seed-506d8e5d/svc/files/internal/labels"
 )
 
 const levels = 9 // of a list
@@ -287,20 +288,11 @@ func (in *instance) number(of int, legal bool) string {
 	return formatNumber(n, def.format)
 }
 
-// bullet returns the bullet as it is, or a plain one for a letter of a symbol
-// font.
 func bullet(text []uint16) string {
 	if len(text) == 0 {
 		return ""
 	}
-	r := utf16.Decode(text)[0]
-	switch {
-	case unicode.IsSpace(r):
-		return ""
-	case unicode.IsLetter(r), unicode.Is(unicode.Co, r), r == '§', r == unicode.ReplacementChar, r < ' ':
-		return "•"
-	}
-	return string(r)
+	return labels.Bullet(utf16.Decode(text)[0])
 }
 
 // Formats of numbers. Those of other scripts are written in decimal.
@@ -319,44 +311,17 @@ func formatNumber(n, format int) string {
 	case noNumber, bulletFormat:
 		return ""
 	case upperRoman:
-		return roman(n)
+		return labels.Roman(n)
 	case lowerRoman:
-		return strings.ToLower(roman(n))
+		return strings.ToLower(labels.Roman(n))
 	case upperLetter:
-		return letters(n)
+		return labels.Letters(n)
 	case lowerLetter:
-		return strings.ToLower(letters(n))
+		return strings.ToLower(labels.Letters(n))
 	case decimalZero:
 		if n >= 0 && n < 10 {
 			return "0" + strconv.Itoa(n)
 		}
 	}
 	return strconv.Itoa(n)
-}
-
-// letters counts A to Z, AA to ZZ with equal letters, AAA and so on.
-func letters(n int) string {
-	if n < 1 || n > 26*10 {
-		return strconv.Itoa(n)
-	}
-	return strings.Repeat(string(rune('A'+(n-1)%26)), (n-1)/26+1)
-}
-
-func roman(n int) string {
-	if n < 1 || n > 3999 {
-		return strconv.Itoa(n)
-	}
-	var b strings.Builder
-	for _, digit := range []struct {
-		value int
-		text  string
-	}{
-		{1000, "M"}, {900, "CM"}, {500, "D"}, {400, "CD"}, {100, "C"}, {90, "XC"},
-		{50, "L"}, {40, "XL"}, {10, "X"}, {9, "IX"}, {5, "V"}, {4, "IV"}, {1, "I"},
-	} {
-		for ; n >= digit.value; n -= digit.value {
-			b.WriteString(digit.text)
-		}
-	}
-	return b.String()
 }

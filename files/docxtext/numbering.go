@@ -3,8 +3,9 @@ package docxtext
 import (
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/seed-506d8e5d/svc/files/internal/labels"
 )
 
 const levels = 9 // of a list
@@ -275,17 +276,12 @@ func (d *levelDef) format() string {
 	return "decimal"
 }
 
-// bullet returns the bullet as it is, or a plain one for a letter of a symbol
-// font.
 func bullet(text string) string {
-	r, _ := utf8.DecodeRuneInString(text)
-	switch {
-	case text == "" || unicode.IsSpace(r):
+	if text == "" {
 		return ""
-	case unicode.IsLetter(r), unicode.Is(unicode.Co, r), r == '§', r == utf8.RuneError:
-		return "•"
 	}
-	return string(r)
+	r, _ := utf8.DecodeRuneInString(text)
+	return labels.Bullet(r)
 }
 
 // formatNumber writes n in one of the number formats. Those of other scripts
@@ -299,44 +295,17 @@ func formatNumber(n int, format string) string {
 			return "0" + strconv.Itoa(n)
 		}
 	case "lowerLetter":
-		return strings.ToLower(letters(n))
+		return strings.ToLower(labels.Letters(n))
 	case "upperLetter":
-		return letters(n)
+		return labels.Letters(n)
 	case "lowerRoman":
-		return strings.ToLower(roman(n))
+		return strings.ToLower(labels.Roman(n))
 	case "upperRoman":
-		return roman(n)
+		return labels.Roman(n)
 	case "ordinal":
 		return strconv.Itoa(n) + ordinalSuffix(n)
 	}
 	return strconv.Itoa(n)
-}
-
-// letters counts A to Z, AA to ZZ with equal letters, AAA and so on.
-func letters(n int) string {
-	if n < 1 || n > 26*10 {
-		return strconv.Itoa(n)
-	}
-	return strings.Repeat(string(rune('A'+(n-1)%26)), (n-1)/26+1)
-}
-
-func roman(n int) string {
-	if n < 1 || n > 3999 {
-		return strconv.Itoa(n)
-	}
-	var b strings.Builder
-	for _, digit := range []struct {
-		value int
-		text  string
-	}{
-		{1000, "M"}, {900, "CM"}, {500, "D"}, {400, "CD"}, {100, "C"}, {90, "XC"},
-		{50, "L"}, {40, "XL"}, {10, "X"}, {9, "IX"}, {5, "V"}, {4, "IV"}, {1, "I"},
-	} {
-		for ; n >= digit.value; n -= digit.value {
-			b.WriteString(digit.text)
-		}
-	}
-	return b.String()
 }
 
 func ordinalSuffix(n int) string {
