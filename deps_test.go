@@ -27,17 +27,17 @@ var edges = map[string][]string{
 
 	"telemetry": {"fault", "files", "model", "responses/websearch", "storage"},
 
-	"accounts":              {"fault", "internal/*", "storage"},
-	"chat":                  {"accounts", "fault", "internal/*", "model", "storage"},
-	"conversations":         {"accounts", "fault", "internal/*", "model", "storage"},
-	"decisions":             {"accounts", "fault", "internal/*", "model", "storage"},
-	"files":                 {"accounts", "fault", "files/*", "internal/*", "model", "storage"},
-	"files/doctext":         {"files/internal/labels"},
-	"files/docxtext":        {"files/internal/labels"},
-	"files/internal/labels": {},
-	"files/pdftext":         {},
-	"responses":             {"accounts", "conversations", "fault", "internal/*", "model", "responses/websearch", "storage"},
-	"responses/websearch":   {},
+	"accounts":            {"fault", "internal/*", "storage"},
+	"chat":                {"accounts", "fault", "internal/*", "model", "storage"},
+	"conversations":       {"accounts", "fault", "internal/*", "model", "storage"},
+	"decisions":           {"accounts", "fault", "internal/*", "model", "storage"},
+	"files":               {"accounts", "fault", "files/*", "internal/*", "model", "storage"},
+	"files/doctext":       {"files/internal/word"},
+	"files/docxtext":      {"files/internal/word"},
+	"files/internal/word": {},
+	"files/pdftext":       {},
+	"responses":           {"accounts", "conversations", "fault", "internal/*", "model", "responses/websearch", "storage"},
+	"responses/websearch": {},
 
 	"model":           {"fault"},
 	"model/builtin":   {"fault", "internal/*", "model"},
@@ -60,6 +60,7 @@ var edges = map[string][]string{
 	"internal/metadata":   {"fault"},
 	"internal/page":       {"fault", "storage"},
 	"internal/schema":     {"fault"},
+	"internal/stored":     {"fault", "storage"},
 }
 
 // network and processes are what only the packages named may touch: nothing

@@ -2,14 +2,20 @@ package svc_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"iter"
 	"log"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/responses"
 )
 
 // A program that uses the service for itself judges a text.
@@ -39,18 +45,68 @@ func Example() {
 	// Output: billing
 }
 
+// open returns a service and a caller for the examples below.
+func open(ctx context.Context, o svc.Options) (*svc.Service, svc.Caller) {
+	service := must(svc.New(ctx, o))
+	return service, must(service.LocalCaller(ctx))
+}
+
+func must[T any](result T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return result
+}
+
+func ExampleService_Decide() {
+	ctx := context.Background()
+	service, caller := open(ctx, svc.Options{})
+	defer service.Close()
+	judgment, err := service.Decide(ctx, caller, &decisions.Request{
+		Model: model.DefaultDecider,
+		State: json.RawMessage(`"I was charged twice for my subscription this month."`),
+		Questions: []decisions.Question{
+			{Name: "twice", Type: decisions.Noul, Instructions: "Was the customer charged twice?"},
+			{
+				Name: "urgency", Type: decisions.Score, Instructions: "How soon must this be answered?",
+				Criteria: json.RawMessage(`["whenever there is time", "this month", "today"]`),
+			},
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	twice, urgency := judgment.Answers[0], judgment.Answers[1]
+	fmt.Printf("charged twice: %.2f\n", twice.Noul)
+	fmt.Printf("urgency, 0 to 2: %.2f\n", urgency.Score)
+	// Output:
+	// charged twice: 0.94
+	// urgency, 0 to 2: 1.00
+}
+
+func ExampleService_CompleteChat() {
+	ctx := context.Background()
+	service, caller := open(ctx, svc.Options{})
+	defer service.Close()
+	completion, err := service.CompleteChat(ctx, caller, &chat.Request{
+		Model: model.DefaultGenerator,
+		Messages: []chat.Message{
+			{Role: model.System, Content: []chat.Part{chat.Text("Returns are accepted within 30 days. Shipping takes 3 to 5 days.")}},
+			{Role: model.User, Content: []chat.Part{chat.Text("How many days do I have to return an item?")}},
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(*completion.Content, completion.FinishReason)
+	// Output: Returns are accepted within 30 days. stop
+}
+
 // What refuses a request is an error before the first chunk.
 func ExampleService_StreamChat() {
 	ctx := context.Background()
-	service, err := svc.New(ctx, svc.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	service, caller := open(ctx, svc.Options{})
 	defer service.Close()
-	caller, err := service.LocalCaller(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
 	request := &chat.Request{Model: "svc-preview", Messages: []chat.Message{
 		{Role: model.System, Content: []chat.Part{chat.Text("Returns are accepted within 30 days. Shipping takes 3 to 5 days.")}},
 		{Role: model.User, Content: []chat.Part{chat.Text("How many days do I have to return an item?")}},
@@ -73,4 +129,101 @@ func ExampleService_StreamChat() {
 	// Output:
 	// Returns are accepted within 30 days.
 	// model_not_found
+}
+
+// A turn continues another one by the ID of its response.
+func ExampleService_StreamResponse() {
+	ctx := context.Background()
+	service, caller := open(ctx, svc.Options{})
+	defer service.Close()
+	first, err := service.CreateResponse(ctx, caller, &responses.Request{
+		Model: model.DefaultGenerator,
+		Input: responses.Text("The warehouse in Ghent closes at six. The one in Antwerp closes at eight."),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	events, err := service.StreamResponse(ctx, caller, &responses.Request{
+		Model:              model.DefaultGenerator,
+		Input:              responses.Text("When does the warehouse in Ghent close?"),
+		PreviousResponseID: first.ID,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for event, err := range events {
+		if err != nil {
+			log.Fatal(err)
+		}
+		switch event.Type {
+		case responses.EventTextDelta:
+			fmt.Print(event.Text)
+		case responses.EventCompleted, responses.EventFailed:
+			fmt.Println(" -", event.Response.Status)
+		}
+	}
+	// Output: The warehouse in Ghent closes at six. - completed
+}
+
+// A file is uploaded once and named in any number of prompts.
+func ExampleService_UploadFile() {
+	ctx := context.Background()
+	service, caller := open(ctx, svc.Options{})
+	defer service.Close()
+	file, err := service.UploadFile(ctx, caller, files.Upload{
+		Filename: "returns.txt",
+		MIMEType: "text/plain",
+		Content:  strings.NewReader("Returns are accepted within 30 days. Refunds take two weeks."),
+		Purpose:  files.Purpose,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	response, err := service.CreateResponse(ctx, caller, &responses.Request{
+		Model: model.DefaultGenerator,
+		Input: []conversations.Item{&conversations.Message{Role: model.User, Content: []conversations.Part{
+			{Type: conversations.InputFile, FileID: file.ID},
+			{Type: conversations.InputText, Text: "How long does a refund take?"},
+		}}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(response.OutputText())
+	// Output: Refunds take two weeks.
+}
+
+// counter is a model of one's own: it answers with the number of messages.
+type counter struct{}
+
+// Generate implements [model.Backend].
+func (counter) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Event, error] {
+	return func(yield func(model.Event, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(nil, err)
+			return
+		}
+		answer := fmt.Sprintf("I was sent %d messages.", len(req.Messages))
+		used := model.Usage{
+			InputTokens:  model.PromptTokens(req, model.EstimateTokens),
+			OutputTokens: model.EstimateTokens(answer),
+		}
+		_ = yield(model.TextDelta{Text: answer}, nil) && yield(used, nil) && yield(model.Finish{Reason: model.Stop}, nil)
+	}
+}
+
+func ExampleOptions_backend() {
+	ctx := context.Background()
+	service, caller := open(ctx, svc.Options{Backend: counter{}})
+	defer service.Close()
+	response, err := service.CreateResponse(ctx, caller, &responses.Request{
+		Model:        model.DefaultGenerator,
+		Instructions: "Be brief.",
+		Input:        responses.Text("Is there anybody out there?"),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(response.OutputText(), response.Usage.OutputTokens)
+	// Output: I was sent 2 messages. 6
 }

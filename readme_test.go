@@ -3,10 +3,13 @@ package svc_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"net/textproto"
 	"os"
 	"regexp"
 	"strings"
@@ -18,8 +21,17 @@ import (
 
 var updateReadme = flag.Bool("update-readme", false, "write the answers that TestReadmeExamples gets into README.md")
 
-// example is a command of the README with the answer that is shown behind it.
-var example = regexp.MustCompile("(?s)```sh\ncurl http://127\\.0\\.0\\.1:8080(\\S+) [^']*'([^']*)'\n```\n\n```json\n(.*?)\n```")
+// example is a command of the README with the answer that is shown behind it,
+// in full or as the text of its message. The command sends JSON, or a file whose
+// content is in the line before.
+var example = regexp.MustCompile("(?s)```sh\n(?:echo \"([^\"]*)\" > \\S+\n)?curl http://127\\.0\\.0\\.1:8080(\\S+) ([^`]*)\n```\n\n" +
+	"(?:```json\n(.*?)\n?```|Its answer is \"([^\"]*)\")")
+
+var (
+	jsonBody = regexp.MustCompile(`(?s)-d '([^']*)'`)
+	fileForm = regexp.MustCompile(`-F purpose=(\S+) -F "file=@(\S+);type=(\S+)"`)
+	anyID    = regexp.MustCompile(`[a-z]+_…`)
+)
 
 // TestReadmeExamples sends what the README says to send, one after another, and
 // compares what comes back with what it shows. IDs and times differ each time.
@@ -41,21 +53,24 @@ func TestReadmeExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := example.FindAllSubmatchIndex(readme, -1)
-	if len(examples) < 5 {
+	if len(examples) < 7 {
 		t.Fatalf("%d examples found", len(examples))
 	}
 	updated, last, written := []byte(nil), "", 0
 	for _, at := range examples {
-		path, body, shown := string(readme[at[2]:at[3]]), string(readme[at[4]:at[5]]), string(readme[at[6]:at[7]])
-		answer := post(t, server.URL+path, key, strings.ReplaceAll(body, "resp_…", last))
+		group := func(n int) string { return string(readme[max(at[2*n], 0):max(at[2*n+1], 0)]) }
+		command, shown := group(3), 4
+		answer := post(t, server.URL+group(2), key, group(1), anyID.ReplaceAllString(command, last))
 		last = firstID(answer)
-		if got, want := settled(indented(t, answer)), settled(shown); got != want {
-			if !*updateReadme {
-				t.Errorf("%s\ngot  %s\nwant %s", body, got, want)
-			}
+		got := indented(t, answer)
+		if at[2*shown] < 0 {
+			got, shown = message(t, answer), 5
 		}
-		updated = append(append(updated, readme[written:at[6]]...), indented(t, answer)...)
-		written = at[7]
+		if want := group(shown); settled(got) != settled(want) && !*updateReadme {
+			t.Errorf("%s\ngot  %s\nwant %s", command, settled(got), settled(want))
+		}
+		updated = append(append(updated, readme[written:at[2*shown]]...), got...)
+		written = at[2*shown+1]
 	}
 	if *updateReadme {
 		if err := os.WriteFile("README.md", append(updated, readme[written:]...), 0o644); err != nil {
@@ -64,13 +79,22 @@ func TestReadmeExamples(t *testing.T) {
 	}
 }
 
-func post(t *testing.T, url, key, body string) []byte {
+// post does what a curl command with a JSON body or with a file does.
+func post(t *testing.T, url, key, content, command string) []byte {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	var body bytes.Buffer
+	contentType := "application/json"
+	if form := fileForm.FindStringSubmatch(command); form != nil {
+		contentType = writeForm(t, &body, form[1:], content)
+	} else {
+		body.WriteString(jsonBody.FindStringSubmatch(command)[1])
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, &body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", contentType)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +105,36 @@ func post(t *testing.T, url, key, body string) []byte {
 		t.Fatalf("%s: %s: %v", resp.Status, answer, err)
 	}
 	return answer
+}
+
+// writeForm writes an upload: form has its purpose, filename and type. It
+// returns the Content-Type.
+func writeForm(t *testing.T, body io.Writer, form []string, content string) string {
+	t.Helper()
+	w := multipart.NewWriter(body)
+	part, err := w.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {multipart.FileContentDisposition("file", form[1])},
+		"Content-Type":        {form[2]},
+	})
+	if err == nil {
+		_, err = io.WriteString(part, content+"\n")
+	}
+	if err := errors.Join(err, w.WriteField("purpose", form[0]), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return w.FormDataContentType()
+}
+
+// message is the text of a response's last item.
+func message(t *testing.T, answer []byte) string {
+	t.Helper()
+	var response struct {
+		Output []struct{ Content []struct{ Text string } }
+	}
+	if err := json.Unmarshal(answer, &response); err != nil || len(response.Output) == 0 {
+		t.Fatalf("%s: %v", answer, err)
+	}
+	return response.Output[len(response.Output)-1].Content[0].Text
 }
 
 // firstID is the ID of the object that an answer is.

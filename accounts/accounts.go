@@ -24,8 +24,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -137,7 +137,7 @@ func (s *Service) Close() error {
 		<-s.stopped
 		ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
 		defer cancel()
-		err = storeError(s.flushLastUsed(ctx))
+		err = stored.Error(s.flushLastUsed(ctx))
 	})
 	return err
 }
@@ -175,21 +175,4 @@ func (s *Service) background(ctx context.Context, what string, write func(contex
 	if err := write(limited); err != nil {
 		s.log.ErrorContext(ctx, "accounts: background write failed, will be tried again", "what", what, "err", err)
 	}
-}
-
-// storeError classifies an error of the store or of a function that ran in one
-// of its transactions.
-func storeError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, storage.ErrConflict), errors.Is(err, storage.ErrClosed):
-		return &fault.Error{
-			Kind:    fault.Unavailable,
-			Code:    fault.CodeUnavailable,
-			Message: "The service is busy. Try again.",
-			Err:     err,
-		}
-	}
-	return fault.From(err)
 }

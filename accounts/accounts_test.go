@@ -280,19 +280,3 @@ func TestAFailedGrantLeavesNoOrganization(t *testing.T) {
 		t.Errorf("got %+v, %v, want no organization", list, err)
 	}
 }
-
-func TestStoreErrorsAreClassified(t *testing.T) {
-	busy := fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable}
-	for _, test := range []struct {
-		err  error
-		want fault.Error
-	}{
-		{storage.ErrConflict, busy},
-		{storage.ErrClosed, busy},
-		{errDisk, fault.Error{Kind: fault.Internal, Code: fault.CodeInternal}},
-		{storage.ErrTooLarge, fault.Error{Kind: fault.Internal, Code: fault.CodeInternal}},
-		{fault.Invalidf("x", "y"), invalid("x")},
-	} {
-		t.Run(test.err.Error(), func(t *testing.T) { wantFault(t, storeError(test.err), test.want) })
-	}
-}

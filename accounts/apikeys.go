@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -155,7 +156,7 @@ func (s *Service) CreateKey(ctx context.Context, n NewKey) (APIKey, error) {
 		return s.putKey(tx, record)
 	})
 	if err != nil {
-		return APIKey{}, storeError(err)
+		return APIKey{}, stored.Error(err)
 	}
 	key := record.show(0)
 	key.Secret = secret
@@ -236,7 +237,7 @@ func (s *Service) Keys(ctx context.Context, organization string, p page.Params) 
 // authenticated by it. The error is NotFound where there is no such key.
 func (s *Service) RevokeKey(ctx context.Context, id string) error {
 	defer s.forget() // after an error, too: nobody may know whether it was written
-	return storeError(s.store.Update(ctx, system, func(tx storage.Tx) error {
+	return stored.Error(s.store.Update(ctx, system, func(tx storage.Tx) error {
 		var record keyRecord
 		err := storage.GetJSON(tx, keyKey(id), &record)
 		if errors.Is(err, storage.ErrNotFound) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -75,5 +76,5 @@ func listSystem[T any](ctx context.Context, s *Service, prefix string, p page.Pa
 		})
 		return err
 	})
-	return result, storeError(err)
+	return result, stored.Error(err)
 }

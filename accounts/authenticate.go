@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -161,7 +162,7 @@ func (s *Service) CallerFor(ctx context.Context, organization string) (Caller, e
 		return err
 	})
 	if err != nil {
-		return Caller{}, storeError(err)
+		return Caller{}, stored.Error(err)
 	}
 	if err := record.refusal(); err != nil {
 		return Caller{}, err

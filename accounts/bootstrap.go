@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -29,7 +30,7 @@ func (s *Service) Bootstrap(ctx context.Context, key string) (created string, er
 	}
 	missing, err := s.keyMissing(ctx, key)
 	if err != nil || !missing {
-		return "", storeError(err)
+		return "", stored.Error(err)
 	}
 	// The credits come first, as in CreateOrganization.
 	if err := s.grantFirst(ctx); err != nil {
@@ -51,7 +52,7 @@ func (s *Service) Bootstrap(ctx context.Context, key string) (created string, er
 		return s.putKey(tx, record)
 	})
 	if err != nil {
-		return "", storeError(err)
+		return "", stored.Error(err)
 	}
 	return created, nil
 }
@@ -91,7 +92,7 @@ func (s *Service) grantFirst(ctx context.Context) error {
 	if errors.Is(err, errGranted) {
 		return nil
 	}
-	return storeError(err)
+	return stored.Error(err)
 }
 
 // putDefault writes the organization default and the audit entry of its creation.

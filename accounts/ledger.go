@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -139,7 +140,7 @@ func (s *Service) load(ctx context.Context, l *ledger) error {
 		return nil
 	})
 	if err != nil {
-		return storeError(err)
+		return stored.Error(err)
 	}
 	l.balance.Store(int64(sum.Balance))
 	// A number that was taken for an entry that failed is not taken again.
@@ -216,7 +217,7 @@ func (s *Service) post(ctx context.Context, e Entry, also func(storage.Tx) error
 		// Whether the entry was written is for the store to say: the balance is
 		// read again before it is used.
 		l.loaded.Store(false)
-		return Entry{}, storeError(err)
+		return Entry{}, stored.Error(err)
 	}
 	l.balance.Add(int64(e.Amount))
 	s.foldIfDue(l, sequence)

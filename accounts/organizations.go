@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -143,7 +144,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		return s.record(tx, ActionCreateOrganization, record.ID, n)
 	})
 	if err != nil {
-		return Organization{}, storeError(err)
+		return Organization{}, stored.Error(err)
 	}
 	return s.withCredits(ctx, record)
 }
@@ -157,7 +158,7 @@ func (s *Service) Organization(ctx context.Context, id string) (Organization, er
 		return err
 	})
 	if err != nil {
-		return Organization{}, storeError(err)
+		return Organization{}, stored.Error(err)
 	}
 	return s.withCredits(ctx, record)
 }
@@ -207,7 +208,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		return s.record(tx, ActionUpdateOrganization, id, u)
 	})
 	if err != nil {
-		return Organization{}, storeError(err)
+		return Organization{}, stored.Error(err)
 	}
 	return s.withCredits(ctx, record)
 }
@@ -237,7 +238,7 @@ func (s *Service) AddCredits(ctx context.Context, id string, amount Micros) (Org
 		}{amount})
 	})
 	if err != nil {
-		return Organization{}, storeError(err)
+		return Organization{}, stored.Error(err)
 	}
 	if _, err := s.post(ctx, credit(id, amount), nil); err != nil {
 		return Organization{}, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -93,7 +94,7 @@ func (s *Service) Usage(ctx context.Context, organization string, p page.Params)
 		return err
 	})
 	if err != nil {
-		return none, storeError(err)
+		return none, stored.Error(err)
 	}
 	var result page.Page[Entry]
 	err = s.store.View(ctx, storage.Namespace(organization), func(tx storage.Tx) error {
@@ -104,7 +105,7 @@ func (s *Service) Usage(ctx context.Context, organization string, p page.Params)
 		})
 		return err
 	})
-	return result, storeError(err)
+	return result, stored.Error(err)
 }
 
 func decodeEntry(organization string, e storage.Entry) (Entry, error) {

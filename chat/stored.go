@@ -10,6 +10,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -156,14 +157,14 @@ func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string,
 		return tx.Set(recordKey(id), data)
 	})
 	if err != nil {
-		return nil, storeError(err)
+		return nil, stored.Error(err)
 	}
 	return &c, nil
 }
 
 // Delete removes a stored completion and the messages of its request.
 func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string) error {
-	return storeError(s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
+	return stored.Error(s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
@@ -191,14 +192,5 @@ func get(tx storage.Tx, id string) (Completion, error) {
 }
 
 func (s *Service) view(ctx context.Context, caller accounts.Caller, fn func(storage.Tx) error) error {
-	return storeError(s.store.View(ctx, caller.Namespace(), fn))
-}
-
-// storeError classifies an error of the store or of a function that ran in one
-// of its transactions.
-func storeError(err error) error {
-	if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrClosed) {
-		return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The service is busy. Try again.", Err: err}
-	}
-	return err
+	return stored.Error(s.store.View(ctx, caller.Namespace(), fn))
 }

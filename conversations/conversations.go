@@ -130,7 +130,7 @@ func (s *Service) Get(ctx context.Context, caller accounts.Caller, id string) (c
 
 func get(tx storage.Tx, id string) (Conversation, error) {
 	var r conversationRecord
-	err := getJSON(tx, id, conversationKey, &r)
+	err := storage.GetJSON(tx, conversationKey(id), &r)
 	if errors.Is(err, storage.ErrNotFound) {
 		return Conversation{}, fault.Missing(CodeNotFound, "conversation", id)
 	}

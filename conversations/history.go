@@ -71,7 +71,7 @@ func (h *head) unseen(p *Point) Lineage {
 
 func readHead(tx storage.Tx, conversation string) (head, error) {
 	var h head
-	err := getJSON(tx, conversation, headKey, &h)
+	err := storage.GetJSON(tx, headKey(conversation), &h)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = nil // a new conversation
 	}
@@ -310,7 +310,7 @@ func (s *Service) GetTurn(ctx context.Context, caller accounts.Caller, id string
 
 func getTurn(tx storage.Tx, id string) (Turn, error) {
 	var t Turn
-	err := getJSON(tx, id, turnKey, &t)
+	err := storage.GetJSON(tx, turnKey(id), &t)
 	if err == nil {
 		// A deleted conversation takes its turns along at once.
 		_, err = tx.Get(conversationKey(t.Conversation))

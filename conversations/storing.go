@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -21,13 +22,10 @@ func (s *Service) update(ctx context.Context, caller accounts.Caller, fn func(st
 // storeError classifies an error of the store or of a function that ran in one
 // of its transactions.
 func storeError(err error) error {
-	switch {
-	case errors.Is(err, storage.ErrTooLarge):
+	if errors.Is(err, storage.ErrTooLarge) {
 		return tooLarge(err)
-	case errors.Is(err, storage.ErrConflict), errors.Is(err, storage.ErrClosed):
-		return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The service is busy. Try again.", Err: err}
 	}
-	return err
+	return stored.Error(err)
 }
 
 func tooLarge(cause error) error {
@@ -57,13 +55,4 @@ func CheckSize(items []Item) error {
 		}
 	}
 	return nil
-}
-
-// getJSON reads the value of an ID's key. An ID that is longer than any of ours
-// is not found.
-func getJSON(tx storage.Tx, id string, key func(string) []byte, v any) error {
-	if id == "" || len(id) > maxID {
-		return storage.ErrNotFound
-	}
-	return storage.GetJSON(tx, key(id), v)
 }

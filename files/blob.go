@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -50,7 +51,7 @@ func (s *Service) writeBlob(ctx context.Context, ns storage.Namespace, blob stri
 			return setChunks(tx, blob, first, buffer[:n])
 		})
 		if err != nil {
-			return 0, s.abandon(ctx, ns, blob, storeError(err))
+			return 0, s.abandon(ctx, ns, blob, stored.Error(err))
 		}
 		if size += int64(n); readErr == io.EOF {
 			return size, nil
@@ -168,7 +169,7 @@ func (r *blobReader) fetch() error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("files: chunk %d of %s: %w", r.next, r.blob, storeError(err))
+		return fmt.Errorf("files: chunk %d of %s: %w", r.next, r.blob, stored.Error(err))
 	}
 	if want := min(r.left, chunkSize); int64(len(r.chunk)) != want {
 		return fmt.Errorf("files: chunk %d of %s has %d bytes, want %d", r.next, r.blob, len(r.chunk), want)

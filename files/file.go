@@ -144,9 +144,5 @@ func decodeRecord(id string, data []byte) (*record, error) {
 }
 
 func setRecord(tx storage.Tx, id string, r *record) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return tx.Set(recordKey(id), data)
+	return storage.SetJSON(tx, recordKey(id), r)
 }

@@ -20,7 +20,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -133,13 +132,4 @@ func (s *Service) Close() error {
 	s.stop()
 	s.running.Wait()
 	return nil
-}
-
-// storeError classifies an error of the store or of a function that ran in one
-// of its transactions.
-func storeError(err error) error {
-	if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrClosed) {
-		return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The service is busy. Try again.", Err: err}
-	}
-	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -34,7 +35,7 @@ func (s *Service) live(ctx context.Context, caller accounts.Caller, id, code str
 	if errors.Is(err, errNone) || err == nil && r.expired(s.now()) {
 		return nil, fault.Missing(code, "file", id)
 	}
-	return r, storeError(err)
+	return r, stored.Error(err)
 }
 
 // List returns a page of the files with a purpose, or of all where that is
@@ -66,7 +67,7 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, purpose stri
 		})
 		return err
 	})
-	return result, storeError(err)
+	return result, stored.Error(err)
 }
 
 // Delete removes a file with its bytes and its text. Nothing of it can be read
@@ -77,7 +78,7 @@ func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string)
 	if errors.Is(err, errNone) || err == nil && r.expired(s.now()) {
 		return fault.Missing(CodeNotFound, "file", id)
 	}
-	return storeError(err)
+	return stored.Error(err)
 }
 
 // remove makes a file invisible, removes its chunks and returns what its record

@@ -12,16 +12,14 @@ import (
 // recorded in root.
 func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 	req := &responses.Request{
-		Settings: generation.Settings{
-			Model:             root.Field("model").Text(),
-			Temperature:       root.Field("temperature").Number(),
-			TopP:              root.Field("top_p").Number(),
-			MaxTokens:         root.Field("max_output_tokens").Int(),
-			ReasoningEffort:   root.Field("reasoning").Field("effort").Text(),
-			Format:            decodeFormat(root.Field("text").Field("format")),
-			ToolChoice:        decodeToolChoice(root.Field("tool_choice")),
-			ParallelToolCalls: root.Field("parallel_tool_calls").Bool(),
-		},
+		Model:              root.Field("model").Text(),
+		Temperature:        root.Field("temperature").Number(),
+		TopP:               root.Field("top_p").Number(),
+		MaxOutputTokens:    root.Field("max_output_tokens").Int(),
+		ReasoningEffort:    root.Field("reasoning").Field("effort").Text(),
+		Format:             decodeFormat(root.Field("text").Field("format")),
+		ToolChoice:         decodeToolChoice(root.Field("tool_choice")),
+		ParallelToolCalls:  root.Field("parallel_tool_calls").Bool(),
 		Input:              decodeInput(root.Field("input")),
 		Instructions:       root.Field("instructions").Text(),
 		PreviousResponseID: optionalID(root.Field("previous_response_id")),

@@ -16,9 +16,6 @@ import (
 // MaxInput is how many items the input of a request may have.
 const MaxInput = 5_000
 
-// Settings are the fields that a request has in common with Chat Completions.
-type Settings = generation.Settings
-
 // Text returns an input of one message with a text from the user.
 func Text(text string) []conversations.Item {
 	return []conversations.Item{conversations.UserMessage(text)}
@@ -26,9 +23,10 @@ func Text(text string) []conversations.Item {
 
 // Request asks for a turn. The fields are those of the spec's request table and
 // mean what they mean there; nil pointers and zero values are omitted fields.
-// The service neither changes a Request nor keeps it.
+// The service neither changes a Request nor keeps it after the call or the
+// sequence has ended.
 type Request struct {
-	Settings // Format is text.format; Tools holds functions and, with Search set, web search
+	Model string
 
 	// Input is 1 to [MaxInput] items without IDs, and references. A web search
 	// that the caller sends back is taken for a reference to itself.
@@ -37,6 +35,16 @@ type Request struct {
 	Instructions       string // for this turn alone, before the history
 	PreviousResponseID string // continue from that response
 	Conversation       string // or from what was written last to that conversation
+
+	Temperature     *float64 // 0 to 2
+	TopP            *float64 // 0 to 1
+	MaxOutputTokens *int     // at least 1; caps what the whole turn generates, reasoning included
+	ReasoningEffort string   // reasoning.effort: one that the model takes; empty is its default
+
+	Format            model.Format // text.format
+	Tools             []model.Tool // up to 128: functions, and [SearchTool]
+	ToolChoice        model.ToolChoice
+	ParallelToolCalls *bool // false: at most one tool call at a time; nil is true
 
 	Store    *bool // whether the turn is kept; nil is true
 	Metadata map[string]string
@@ -60,6 +68,21 @@ var names = generation.Names{
 	Format:     "text.format",
 }
 
+// settings returns what a request has in common with those of Chat Completions.
+func (r *Request) settings() generation.Settings {
+	return generation.Settings{
+		Model:             r.Model,
+		Temperature:       r.Temperature,
+		TopP:              r.TopP,
+		MaxTokens:         r.MaxOutputTokens,
+		ReasoningEffort:   r.ReasoningEffort,
+		Format:            r.Format,
+		Tools:             r.Tools,
+		ToolChoice:        r.ToolChoice,
+		ParallelToolCalls: r.ParallelToolCalls,
+	}
+}
+
 // SearchTool is the web search tool as models see it.
 func SearchTool() model.Tool {
 	return model.Tool{
@@ -79,7 +102,7 @@ var searchParameters = json.RawMessage(`{"type":"object","properties":{"queries"
 // check returns an Invalid error for a request that breaks a rule of the
 // interface, whatever the model and the state of the store, and otherwise the
 // compiled schema of its format.
-func (r *Request) check() (*schema.Schema, error) {
+func (r *Request) check(settings *generation.Settings) (*schema.Schema, error) {
 	if len(r.Input) == 0 {
 		return nil, fault.Invalidf("input", "input is required.")
 	}
@@ -92,7 +115,7 @@ func (r *Request) check() (*schema.Schema, error) {
 	if err := metadata.Check(r.Metadata); err != nil {
 		return nil, err
 	}
-	return r.Settings.Check(names)
+	return settings.Check(names)
 }
 
 // stored reports whether the request wants its turn to be kept.

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
@@ -36,6 +37,21 @@ type Response struct {
 	Usage        *model.Usage // nil until the turn has ended
 
 	Echo Echo
+}
+
+// OutputText returns the text of all messages in the output together: what the
+// SDKs of the OpenAI API call output_text. It is empty for a turn that only calls
+// functions.
+func (r *Response) OutputText() string {
+	var b strings.Builder
+	for _, item := range r.Output {
+		if message, ok := item.(*conversations.Message); ok {
+			for _, part := range message.Content {
+				b.WriteString(part.Text)
+			}
+		}
+	}
+	return b.String()
 }
 
 // Error says why a turn failed.
@@ -83,7 +99,7 @@ func (r *Request) echo(stored bool) Echo {
 		Format:             r.Format,
 		Temperature:        r.Temperature,
 		TopP:               r.TopP,
-		MaxOutputTokens:    r.MaxTokens,
+		MaxOutputTokens:    r.MaxOutputTokens,
 		Unstored:           !stored,
 	}
 }

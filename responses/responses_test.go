@@ -96,7 +96,7 @@ func (f *fixture) charges(t *testing.T) (list []string) {
 }
 
 func ask(text string) *responses.Request {
-	return &responses.Request{Settings: responses.Settings{Model: model.DefaultGenerator}, Input: responses.Text(text)}
+	return &responses.Request{Model: model.DefaultGenerator, Input: responses.Text(text)}
 }
 
 func asking(text string, tools ...model.Tool) *responses.Request {

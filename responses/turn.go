@@ -19,12 +19,13 @@ import (
 // turn is one turn in the making.
 type turn struct {
 	*Service
-	caller accounts.Caller
-	req    *Request
-	schema *schema.Schema // of the format, nil where it has none
-	point  *conversations.Point
-	begins bool // whether the turn begins its conversation
-	store  bool
+	caller   accounts.Caller
+	req      *Request
+	settings generation.Settings // of the request
+	schema   *schema.Schema      // of the format, nil where it has none
+	point    *conversations.Point
+	begins   bool // whether the turn begins its conversation
+	store    bool
 
 	input     []conversations.Item
 	documents map[string]model.Document // by file ID
@@ -39,7 +40,8 @@ type turn struct {
 
 // begin does everything that can refuse a request before a model is called.
 func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Request) (*turn, error) {
-	compiled, err := req.check()
+	settings := req.settings()
+	compiled, err := req.check(&settings)
 	if err != nil {
 		return nil, err
 	}
@@ -47,13 +49,16 @@ func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Reques
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(caller.Allow(info.ID), req.CheckEffort(names, info), s.checkSearch(req)); err != nil {
+	if err := errors.Join(caller.Allow(info.ID), settings.CheckEffort(names, info), s.checkSearch(req)); err != nil {
 		return nil, err
 	}
 	if err := s.o.Accounts.Afford(ctx, caller); err != nil {
 		return nil, err
 	}
-	t := &turn{Service: s, caller: caller, req: req, schema: compiled, store: req.stored() && !caller.ZeroDataRetention}
+	t := &turn{
+		Service: s, caller: caller, req: req, settings: settings, schema: compiled,
+		store: req.stored() && !caller.ZeroDataRetention,
+	}
 	if t.point, err = s.o.Conversations.Continue(ctx, caller, req.PreviousResponseID, req.Conversation); err != nil {
 		return nil, err
 	}
@@ -231,7 +236,7 @@ func (t *turn) request() *model.Request {
 			entries = append(entries, conversations.Entry{Turn: t.response.ID, Item: item})
 		}
 	}
-	return t.req.Settings.Request(buildMessages(t.req.Instructions, entries,
+	return t.settings.Request(buildMessages(t.req.Instructions, entries,
 		func(id string) model.Document { return t.documents[id] }))
 }
 

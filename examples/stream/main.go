@@ -27,16 +27,15 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	settings := responses.Settings{Model: "svc-preview"}
 	first, err := service.CreateResponse(ctx, caller, &responses.Request{
-		Settings: settings,
-		Input:    responses.Text("The warehouse in Rotterdam closes at six. The one in Antwerp closes at eight."),
+		Model: "svc-preview",
+		Input: responses.Text("The warehouse in Rotterdam closes at six. The one in Antwerp closes at eight."),
 	})
 	if err != nil {
 		return err
 	}
 	events, err := service.StreamResponse(ctx, caller, &responses.Request{
-		Settings:           settings,
+		Model:              "svc-preview",
 		Input:              responses.Text("When does the warehouse in Antwerp close?"),
 		PreviousResponseID: first.ID,
 	})

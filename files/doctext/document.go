@@ -41,7 +41,7 @@ func newDocument(f *file) (*document, error) {
 		}
 		d.apply(p, text)
 		d.chars = append(d.chars, text...)
-		if err := f.src.ctx.Err(); err != nil {
+		if err := f.src.Err(); err != nil {
 			return nil, err
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/richardlehane/mscfb"
+
+	"github.com/seed-506d8e5d/svc/files/internal/word"
 )
 
 // file gives the streams of a document by their names in lower case.
@@ -27,7 +29,7 @@ const (
 
 // open finds the streams of a compound file, or reads a flat file of Word 1 or 2.
 func open(ctx context.Context, r io.ReaderAt, size int64) (*file, error) {
-	src := &source{ctx: ctx, r: r, size: size, budget: maxDirectory}
+	src := &source{word.NewReader(ctx, r, maxDirectory), size}
 	f := &file{src: src}
 	magic := make([]byte, 8)
 	if _, err := io.ReadFull(io.NewSectionReader(src, 0, size), magic); err != nil {
@@ -37,7 +39,7 @@ func open(ctx context.Context, r io.ReaderAt, size int64) (*file, error) {
 		if size > maxStream {
 			return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, size)
 		}
-		src.budget = -1
+		src.Lift()
 		f.flat = make([]byte, size)
 		if _, err := io.ReadFull(io.NewSectionReader(src, 0, size), f.flat); err != nil {
 			return nil, src.classify(ErrDamaged, err)
@@ -51,7 +53,7 @@ func open(ctx context.Context, r io.ReaderAt, size int64) (*file, error) {
 	if err != nil {
 		return nil, src.classify(ErrDamaged, err)
 	}
-	src.budget = -1
+	src.Lift()
 	f.streams = map[string]*mscfb.File{}
 	for _, entry := range compound.File {
 		name := strings.ToLower(entry.Name)
@@ -107,8 +109,8 @@ func (f *file) stream(name string) ([]byte, error) {
 			break
 		}
 		if err != nil {
-			if ctxErr := f.src.ctx.Err(); ctxErr != nil {
-				return nil, ctxErr
+			if ended := f.src.Err(); ended != nil {
+				return nil, ended
 			}
 			f.damaged = true
 			break
@@ -117,34 +119,20 @@ func (f *file) stream(name string) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// source is the file with the context's end as a read error, with zeros after
-// its end where a last sector is cut short, and with a budget of bytes while
-// the directory is read.
+// source is the file, with zeros after its end where a last sector is cut short,
+// and with a budget for the reading of the directory.
 type source struct {
-	ctx    context.Context
-	r      io.ReaderAt
-	size   int64
-	budget int64 // bytes that may still be read; negative is no limit
+	*word.Reader
+	size int64
 }
-
-var errBudget = errors.New("over the budget of bytes")
 
 const sector = 4096 // the largest there is
 
 func (s *source) ReadAt(p []byte, off int64) (int, error) {
-	if err := s.ctx.Err(); err != nil {
-		return 0, err
-	}
-	if s.budget >= 0 {
-		if s.budget -= int64(len(p)); s.budget < 0 {
-			s.budget = 0
-			return 0, errBudget
-		}
-	}
 	if off < 0 || off >= s.size {
 		return 0, io.EOF
 	}
-	n, err := s.r.ReadAt(p[:min(int64(len(p)), s.size-off)], off)
+	n, err := s.Reader.ReadAt(p[:min(int64(len(p)), s.size-off)], off)
 	if n < len(p) && off+int64(n) == s.size && (err == nil || errors.Is(err, io.EOF)) {
 		padded := (s.size + sector - 1) / sector * sector
 		zeros := p[n:min(int64(len(p)), padded-off)]
@@ -158,14 +146,13 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // classify gives a failed read its sentinel: the context's error and the
-// exhausted budget are what they are, anything else is otherwise. mscfb passes
-// on no more than the text of an error.
+// exhausted budget are what they are, anything else is otherwise.
 func (s *source) classify(otherwise, err error) error {
-	if ctxErr := s.ctx.Err(); ctxErr != nil {
-		return ctxErr
-	}
-	if s.budget == 0 {
+	switch ended := s.Err(); {
+	case errors.Is(ended, word.ErrBudget):
 		return fmt.Errorf("%w: the directory is over %d bytes", ErrTooLarge, maxDirectory)
+	case ended != nil:
+		return ended
 	}
 	return fmt.Errorf("%w: %w", otherwise, err)
 }

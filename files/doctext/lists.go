@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	"github.com/seed-506d8e5d/svc/files/internal/labels"
+	"github.com/seed-506d8e5d/svc/files/internal/word"
 )
 
 const levels = 9 // of a list
@@ -258,7 +258,10 @@ func (in *instance) count(at int) {
 func (in *instance) render(at int) string {
 	def := in.level(at)
 	if def.format == bulletFormat {
-		return bullet(def.text)
+		if len(def.text) == 0 {
+			return ""
+		}
+		return word.Bullet(utf16.Decode(def.text)[0])
 	}
 	if def.format == noNumber {
 		return ""
@@ -288,13 +291,6 @@ func (in *instance) number(of int, legal bool) string {
 	return formatNumber(n, def.format)
 }
 
-func bullet(text []uint16) string {
-	if len(text) == 0 {
-		return ""
-	}
-	return labels.Bullet(utf16.Decode(text)[0])
-}
-
 // Formats of numbers. Those of other scripts are written in decimal.
 const (
 	upperRoman   = 1
@@ -311,13 +307,13 @@ func formatNumber(n, format int) string {
 	case noNumber, bulletFormat:
 		return ""
 	case upperRoman:
-		return labels.Roman(n)
+		return word.Roman(n)
 	case lowerRoman:
-		return strings.ToLower(labels.Roman(n))
+		return strings.ToLower(word.Roman(n))
 	case upperLetter:
-		return labels.Letters(n)
+		return word.Letters(n)
 	case lowerLetter:
-		return strings.ToLower(labels.Letters(n))
+		return strings.ToLower(word.Letters(n))
 	case decimalZero:
 		if n >= 0 && n < 10 {
 			return "0" + strconv.Itoa(n)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/seed-506d8e5d/svc/files/internal/word"
 )
 
 var errNoPart = errors.New("no such part")
@@ -15,7 +17,7 @@ var errNoPart = errors.New("no such part")
 // container is the zip file around the parts of a document. It counts what is
 // unpacked and remembers whether anything was damaged.
 type container struct {
-	src     *source
+	src     source
 	parts   map[string]*zip.File // by [partKey]
 	spent   int64
 	damaged bool
@@ -23,7 +25,7 @@ type container struct {
 
 // openContainer reads the directory of the container and nothing else.
 func openContainer(ctx context.Context, r io.ReaderAt, size int64) (*container, error) {
-	src := &source{ctx: ctx, r: r, budget: maxDirectory}
+	src := source{word.NewReader(ctx, r, maxDirectory)}
 	magic := make([]byte, 8)
 	if _, err := io.ReadFull(io.NewSectionReader(src, 0, size), magic); err != nil {
 		return nil, src.classify(ErrFormat, err)
@@ -41,7 +43,7 @@ func openContainer(ctx context.Context, r io.ReaderAt, size int64) (*container, 
 	if len(z.File) > maxParts {
 		return nil, fmt.Errorf("%w: %d parts", ErrTooLarge, len(z.File))
 	}
-	src.budget = -1
+	src.Lift()
 	c := &container{src: src, parts: make(map[string]*zip.File, len(z.File))}
 	for _, f := range z.File {
 		if key := partKey(f.Name); c.parts[key] == nil {
@@ -100,8 +102,8 @@ func (c *container) read(name string, limit int64) ([]byte, error) {
 // and cannot be read makes the document count as damaged.
 func (c *container) readSide(name string, limit int64) ([]byte, error) {
 	data, err := c.read(name, limit)
-	if err != nil && c.src.ctx.Err() != nil {
-		return nil, c.src.ctx.Err()
+	if ended := c.src.Err(); err != nil && ended != nil {
+		return nil, ended
 	}
 	if err != nil && !errors.Is(err, errNoPart) {
 		c.damaged = true
@@ -109,37 +111,17 @@ func (c *container) readSide(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// source is the file with the context's end as a read error, and for the
-// reading of the directory with a budget of bytes.
-type source struct {
-	ctx    context.Context
-	r      io.ReaderAt
-	budget int64 // bytes that may still be read; negative is no limit
-}
-
-var errBudget = errors.New("over the budget of bytes")
-
-func (s *source) ReadAt(p []byte, off int64) (int, error) {
-	if err := s.ctx.Err(); err != nil {
-		return 0, err
-	}
-	if s.budget >= 0 {
-		if s.budget -= int64(len(p)); s.budget < 0 {
-			s.budget = 0
-			return 0, errBudget
-		}
-	}
-	return s.r.ReadAt(p, off)
-}
+// source is the file, with a budget for the reading of its directory.
+type source struct{ *word.Reader }
 
 // classify gives a failed read its sentinel: the context's error and the
 // exhausted budget are what they are, anything else is otherwise.
-func (s *source) classify(otherwise, err error) error {
-	if ctxErr := s.ctx.Err(); ctxErr != nil {
-		return ctxErr
-	}
-	if errors.Is(err, errBudget) {
+func (s source) classify(otherwise, err error) error {
+	switch ended := s.Err(); {
+	case errors.Is(ended, word.ErrBudget):
 		return fmt.Errorf("%w: the directory is over %d bytes", ErrTooLarge, maxDirectory)
+	case ended != nil:
+		return ended
 	}
 	return fmt.Errorf("%w: %w", otherwise, err)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/seed-506d8e5d/svc/files/internal/labels"
+	"github.com/seed-506d8e5d/svc/files/internal/word"
 )
 
 const levels = 9 // of a list
@@ -232,7 +232,11 @@ func (a *abstract) render(in *instance, def *levelDef, at int) string {
 	}
 	text := def.Text.Val
 	if format == "bullet" {
-		return bullet(text)
+		if text == "" {
+			return ""
+		}
+		r, _ := utf8.DecodeRuneInString(text)
+		return word.Bullet(r)
 	}
 	var b strings.Builder
 	for i := 0; i < min(len(text), maxLabel); i++ {
@@ -276,14 +280,6 @@ func (d *levelDef) format() string {
 	return "decimal"
 }
 
-func bullet(text string) string {
-	if text == "" {
-		return ""
-	}
-	r, _ := utf8.DecodeRuneInString(text)
-	return labels.Bullet(r)
-}
-
 // formatNumber writes n in one of the number formats. Those of other scripts
 // are written in decimal.
 func formatNumber(n int, format string) string {
@@ -295,13 +291,13 @@ func formatNumber(n int, format string) string {
 			return "0" + strconv.Itoa(n)
 		}
 	case "lowerLetter":
-		return strings.ToLower(labels.Letters(n))
+		return strings.ToLower(word.Letters(n))
 	case "upperLetter":
-		return labels.Letters(n)
+		return word.Letters(n)
 	case "lowerRoman":
-		return strings.ToLower(labels.Roman(n))
+		return strings.ToLower(word.Roman(n))
 	case "upperRoman":
-		return labels.Roman(n)
+		return word.Roman(n)
 	case "ordinal":
 		return strconv.Itoa(n) + ordinalSuffix(n)
 	}
