@@ -201,7 +201,10 @@ func TestAStreamIsWrittenWithADeadline(t *testing.T) {
 		w, c := newTimed()
 		s := c.stream()
 		for range 5 {
-			if left := time.Until(w.deadline); left < stallTimeout-keepaliveEvery || left > stallTimeout {
+			s.mu.Lock()
+			left := time.Until(w.deadline)
+			s.mu.Unlock()
+			if left < stallTimeout-keepaliveEvery || left > stallTimeout {
 				t.Errorf("the deadline is %v away", left)
 			}
 			time.Sleep(keepaliveEvery)

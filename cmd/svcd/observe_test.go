@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,16 +10,11 @@ import (
 )
 
 func TestMetricsAddress(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // to find a free port
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	url, _ := start(t, empty, "-metrics-addr", addr, "-data", t.TempDir(), "-upstream", "http://user:secret@127.0.0.1:1/v1")
-	resp, err := http.Get("http://" + addr + "/metrics")
+	log := &output{filled: make(chan struct{})}
+	url, _ := startLogging(t, log, empty, "-metrics-addr", "127.0.0.1:0", "-data", t.TempDir(), "-upstream", "http://user:secret@127.0.0.1:1/v1")
+	_, address, _ := strings.Cut(log.String(), "msg=metrics url=")
+	address, _, _ = strings.Cut(address, "\n")
+	resp, err := http.Get(address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,14 +38,26 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
 // start runs a server until the test ends, or stop is called, and returns its URL.
 func start(t *testing.T, getenv func(string) string, args ...string) (url string, stop func()) {
+	t.Helper()
+	return startLogging(t, io.Discard, getenv, args...)
+}
+
+// startLogging is start with a place for the log.
+func startLogging(t *testing.T, log io.Writer, getenv func(string) string, args ...string) (url string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	out, ended := &output{filled: make(chan struct{})}, make(chan error, 1)
 	e := environment{
 		args:   append([]string{"-addr", "127.0.0.1:0", "-data", inMemory}, args...),
-		getenv: getenv, stdout: out, stderr: io.Discard,
+		getenv: getenv, stdout: out, stderr: log,
 	}
 	go func() { ended <- e.run(ctx) }()
 	stop = sync.OnceFunc(func() {
@@ -60,9 +73,7 @@ func start(t *testing.T, getenv func(string) string, args ...string) (url string
 		ended <- nil
 		t.Fatal(err)
 	}
-	out.mu.Lock()
-	defer out.mu.Unlock()
-	line, _, _ := strings.Cut(out.text.String(), "\n")
+	line, _, _ := strings.Cut(out.String(), "\n")
 	return strings.TrimPrefix(line, "svcd listens on "), stop
 }
 
@@ -176,24 +187,33 @@ func TestMaxRequestsFlag(t *testing.T) {
 	url, _ := start(t, empty, "-max-requests", "1", "-api-key", "user-key")
 	body, writer := io.Pipe()
 	defer writer.Close()
-	r, err := http.NewRequestWithContext(t.Context(), "POST", url+"/v1/responses", body)
+	running := make(chan struct{})
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(running) }})
+	r, err := http.NewRequestWithContext(ctx, "POST", url+"/v1/responses", body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer user-key")
+	r.Header.Set("Expect", "100-continue") // which the server says once it reads the body
+	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Hour}}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if resp, err := http.DefaultClient.Do(r); err == nil {
+		if resp, err := client.Do(r); err == nil {
 			resp.Body.Close()
 		}
 	}()
-	for status := 0; status != 503; { // the server may not have seen the first request yet
-		status, _ = ask(t, "GET", url+"/v1/models", "")
+	<-running
+	if status, _ := ask(t, "GET", url+"/v1/models", ""); status != 503 {
+		t.Errorf("beside a running request: got %d, want 503", status)
 	}
 	writer.Close()
 	<-ended
-	for status := 0; status != 200; { // nor have given its slot back
-		status, _ = ask(t, "GET", url+"/v1/models", "")
+	status := 0
+	for range 1000 { // the answer is there before the slot is given back
+		if status, _ = ask(t, "GET", url+"/v1/models", ""); status == 200 {
+			return
+		}
 	}
+	t.Errorf("after it: got %d, want 200", status)
 }

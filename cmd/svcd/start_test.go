@@ -257,7 +257,8 @@ func TestShutDownCancelsRequestsAfterTheGracePeriod(t *testing.T) {
 		t.Errorf("%d calls of the model are under way", n)
 	}
 	rest, err := io.ReadAll(s.body)
-	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(string(rest), "[DONE]") {
-		t.Errorf("the stream ended with %v and %s", err, rest)
+	want := `data: {"error":{"message":"The request was cancelled.","type":"invalid_request_error","param":null,"code":"request_canceled"}}` + "\n\n"
+	if !errors.Is(err, io.ErrUnexpectedEOF) || string(rest) != want {
+		t.Errorf("the stream ended with %v and %q, want %v and %q", err, rest, io.ErrUnexpectedEOF, want)
 	}
 }
