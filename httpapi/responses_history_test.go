@@ -290,6 +290,18 @@ func TestMessagesOfDifferentTurnsStayApart(t *testing.T) {
 	a.wantSent(1, `user "a"`, `assistant "b"`, `assistant x=f({})`, `tool x "y"`)
 }
 
+// TestHistoriesThatClientsKeepReadAlike sends back an answer without the phase
+// of its message.
+func TestHistoriesThatClientsKeepReadAlike(t *testing.T) {
+	a := newTurns(t, modeltest.Text("Sun."), modeltest.Text("Bye."))
+	first := a.turn(outputs(`{"role":"user","content":"Weather?"}`, `{"role":"assistant","content":"Wait."}`,
+		`{"type":"function_call","call_id":"x","name":"weather","arguments":"{}"}`, output("x", "sun")) + `}`)
+	a.turn(say("Thanks.", after(first.ID)))
+	asked := []string{`user "Weather?"`, `assistant "Wait." x=weather({})`, `tool x "sun"`}
+	a.wantSent(0, asked...)
+	a.wantSent(1, append(asked, `assistant "Sun."`, `user "Thanks."`)...)
+}
+
 func TestTextBehindCallsIsNotTheAnswer(t *testing.T) {
 	a := newTurns(t, modeltest.Events(model.ToolCallStart{ID: "x", Name: "weather"}, model.ToolCallDelta{Arguments: "{}"},
 		model.TextDelta{Text: "Hold on."}, modeltest.DefaultUsage, model.Finish{Reason: model.ToolCalls}))

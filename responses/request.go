@@ -177,6 +177,23 @@ func matchCalls(history []conversations.Entry, input []conversations.Item) ([]co
 	return matched, nil
 }
 
+// markCommentary gives the assistant's messages that a call or a search follows
+// at once the phase that they had in the answer they come from, which many
+// clients drop. So the model reads the history that a client keeps as it reads
+// ours: both as one message.
+func markCommentary(input []conversations.Item) {
+	for i := 1; i < len(input); i++ {
+		m, ok := input[i-1].(*conversations.Message)
+		if !ok || m.Role != model.Assistant || m.Phase != "" {
+			continue
+		}
+		switch input[i].(type) {
+		case *conversations.FunctionCall, *conversations.WebSearch:
+			m.Phase = conversations.Commentary
+		}
+	}
+}
+
 // waiting are the function calls that wait for an output. The zero value has
 // none.
 type waiting struct {

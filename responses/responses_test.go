@@ -77,7 +77,7 @@ func newFixture(t *testing.T, o responses.Options) *fixture {
 	return &fixture{responses.New(o), books, caller, store}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -87,6 +87,7 @@ func (t *turn) takeInput(ctx context.Context) error {
 	if t.input, err = matchCalls(t.point.Entries, items); err != nil {
 		return err
 	}
+	markCommentary(t.input)
 	if !slices.ContainsFunc(t.input, says) {
 		return fault.Invalidf("input", "input has nothing new that a model can read: images, reasoning and what the history has already are left out.")
 	}
