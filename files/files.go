@@ -55,8 +55,9 @@ type Options struct {
 	Extractor Extractor
 
 	// Workers is how many uploaded files are read at the same time, and as many
-	// inline documents besides; 0 is one, or two on a machine with four
-	// processors and more. Timeout bounds one extraction; 0 is a minute.
+	// inline documents besides; 0 is two, or three on a machine with four
+	// processors and more. One organization's files have all workers but one,
+	// where there are several. Timeout bounds one extraction; 0 is a minute.
 	Workers int
 	Timeout time.Duration
 
@@ -113,7 +114,7 @@ func New(o Options) (*Service, error) {
 		s.log = slog.Default()
 	}
 	if o.Workers == 0 {
-		o.Workers = min(2, max(1, runtime.NumCPU()/2))
+		o.Workers = 1 + min(2, max(1, runtime.NumCPU()/2))
 	}
 	s.inline = make(chan struct{}, o.Workers)
 	s.queue = newQueue(o.Workers)

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/seed-506d8e5d/svc/storage"
@@ -14,20 +15,26 @@ type job struct {
 }
 
 // queue holds the jobs that nobody works on yet. Organizations get their turn
-// one after the other, so that a thousand files of one do not hold up another's.
+// one after the other, so that a thousand files of one do not hold up another's;
+// and one worker is left to the others, so that files that take as long as they
+// may do not either.
 type queue struct {
 	wake chan struct{} // has room for a wake-up of every worker
+	most int           // how many jobs of an organization are worked on at once
 
 	mu      sync.Mutex
 	waiting map[storage.Namespace][]string // guarded by mu, as are the others; IDs, next first
 	turns   []storage.Namespace            // those with jobs waiting, next first
+	working map[storage.Namespace]int      // how many are worked on
 	over    map[job]chan struct{}          // of jobs that are expected, waiting or worked on; closed when over
 }
 
 func newQueue(workers int) *queue {
 	return &queue{
 		wake:    make(chan struct{}, workers),
+		most:    max(1, workers-1),
 		waiting: map[storage.Namespace][]string{},
+		working: map[storage.Namespace]int{},
 		over:    map[job]chan struct{}{},
 	}
 }
@@ -56,7 +63,7 @@ func (q *queue) push(j job) {
 	}
 }
 
-// next waits for a job and takes it. It returns false when ctx ends.
+// next waits for a job and takes it, until leave. It returns false when ctx ends.
 func (q *queue) next(ctx context.Context) (job, bool) {
 	for ctx.Err() == nil {
 		if j, ok := q.take(); ok {
@@ -73,11 +80,13 @@ func (q *queue) next(ctx context.Context) (job, bool) {
 func (q *queue) take() (job, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.turns) == 0 {
+	i := slices.IndexFunc(q.turns, func(ns storage.Namespace) bool { return q.working[ns] < q.most })
+	if i < 0 {
 		return job{}, false
 	}
-	ns := q.turns[0]
-	q.turns = q.turns[1:]
+	ns := q.turns[i]
+	q.turns = slices.Delete(q.turns, i, i+1)
+	q.working[ns]++
 	j := job{ns, q.waiting[ns][0]}
 	if rest := q.waiting[ns][1:]; len(rest) > 0 {
 		q.waiting[ns] = rest
@@ -86,6 +95,16 @@ func (q *queue) take() (job, bool) {
 		delete(q.waiting, ns)
 	}
 	return j, true
+}
+
+// leave gives back a job that was taken. Whoever does takes the next one, so no
+// other worker needs to be woken.
+func (q *queue) leave(j job) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.working[j.ns]--; q.working[j.ns] == 0 {
+		delete(q.working, j.ns)
+	}
 }
 
 // finish says that a job is over.

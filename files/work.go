@@ -35,6 +35,7 @@ func (s *Service) work(ctx context.Context) {
 		if err := s.process(ctx, j); err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "files: a file waits until the next start", "organization", string(j.ns), "file", j.id, "err", err)
 		}
+		s.queue.leave(j)
 		s.queue.finish(j)
 	}
 }

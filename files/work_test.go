@@ -246,6 +246,7 @@ func TestOrganizationsTakeTurns(t *testing.T) {
 	for range 6 {
 		j, taken := q.next(t.Context())
 		equal(t, taken, true)
+		q.leave(j)
 		got = append(got, j)
 	}
 	equal(t, got, []job{{"a", "1"}, {"b", "1"}, {"c", "1"}, {"a", "2"}, {"b", "2"}, {"a", "3"}})
@@ -253,6 +254,23 @@ func TestOrganizationsTakeTurns(t *testing.T) {
 	cancel()
 	_, taken := q.next(ctx)
 	equal(t, taken, false)
+}
+
+func TestOneOrganizationLeavesAWorkerToOthers(t *testing.T) {
+	q := newQueue(3)
+	for _, j := range []job{{"a", "1"}, {"a", "2"}, {"a", "3"}, {"b", "1"}} {
+		q.push(j)
+	}
+	var got []job
+	for range 4 {
+		if j, taken := q.take(); taken {
+			got = append(got, j)
+		}
+	}
+	equal(t, got, []job{{"a", "1"}, {"b", "1"}, {"a", "2"}})
+	q.leave(got[0])
+	j, _ := q.take()
+	equal(t, j, job{"a", "3"})
 }
 
 func TestStoredWaitsForAFile(t *testing.T) {
