@@ -11,6 +11,10 @@ import (
 // in 32 bits can tell from nothing, and not nothing.
 const leastShare = 1e-9
 
+// leastMass is what a shown label has at least, unless it has nothing. A mass so
+// small that half of it is 0 would leave labels that were not shown without any.
+const leastMass = 1e-300
+
 // distribution returns the probabilities of the options of one call, in its
 // order. They are finite, 0 to 1, and sum to 1.
 //
@@ -29,6 +33,7 @@ func distribution(s *model.Scores) []float64 {
 		}
 		p[i] = clamp(mass)
 		if p[i] > 0 {
+			p[i] = max(p[i], leastMass)
 			least = min(least, p[i])
 		}
 	}

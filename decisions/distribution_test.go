@@ -82,6 +82,7 @@ func FuzzDistribution(f *testing.F) {
 	}
 	seed(0, 0.5, 0.5)
 	seed(1, notShown, 5e-324)
+	seed(1, 1, 1, notShown, 5e-324)
 	seed(math.Inf(1), math.MaxFloat64, math.Inf(-1), notShown)
 	f.Fuzz(func(t *testing.T, hidden float64, raw []byte) {
 		var shown []float64

@@ -18,6 +18,7 @@ func TestCheck(t *testing.T) {
 		{"object", `{"a":[1,-0.5e+3,true,false,null,"x\u00e9\n"],"b":{}}`, ""},
 		{"spaces", " \t\r\n[ ] ", ""},
 		{"same name in two objects", `[{"a":1},{"a":2,"b":{"a":3}}]`, ""},
+		{"same name inside and behind", `{"a":{"b":1},"b":2}`, ""},
 		{"deepest", deep(MaxDepth), ""},
 		{"empty", "", "The request body is empty; it must be JSON."},
 		{"not UTF-8", "\"\xff\"", "The request body is not valid UTF-8."},
@@ -100,12 +101,13 @@ func TestNodeErrors(t *testing.T) {
 		{"fraction", Dots, func(n *Node) { n.Field("f").Int() }, "f", "f must be an integer."},
 		{"huge", Dots, func(n *Node) { n.Field("h").Number() }, "h", "h must be a number."},
 		{"huge integer", Dots, func(n *Node) { n.Field("h").Int() }, "h", "h must be an integer."},
+		{"integer that a float does not hold", Dots, func(n *Node) { n.Field("w").Int() }, "w", "w must be an integer."},
 		{"metadata", Dots, func(n *Node) { n.Field("m").Metadata() }, "m.x", "m.x must be a string."},
 		{"root", Dots, func(n *Node) { n.Text() }, "", "The request body must be a string."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			is := is.New(t)
-			root, err := Parse([]byte(`{"a":{"b":1},"l":[1,2],"s":"t","f":1.5,"h":1e999,"m":{"x":[]}}`), c.style)
+			root, err := Parse([]byte(`{"a":{"b":1},"l":[1,2],"s":"t","f":1.5,"h":1e999,"w":1e17,"m":{"x":[]}}`), c.style)
 			is.NoErr(err)
 			c.read(root)
 			is.Equal(root.Err(), fault.Invalidf(c.path, "%s", c.reason))
