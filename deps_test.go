@@ -25,7 +25,7 @@ var edges = map[string][]string{
 	"": {"accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "model/builtin",
 		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
-	"telemetry": {"fault", "files", "model", "responses/websearch", "storage"},
+	"telemetry": {"fault", "files", "internal/answer", "model", "responses/websearch", "storage"},
 
 	"accounts":            {"fault", "internal/*", "storage"},
 	"chat":                {"accounts", "fault", "internal/*", "model", "storage"},
@@ -53,6 +53,7 @@ var edges = map[string][]string{
 
 	"fault":               {},
 	"internal/guard":      {},
+	"internal/answer":     {},
 	"internal/generation": {"fault", "internal/schema", "model"},
 	"internal/ids":        {},
 	"internal/jsonin":     {"fault"},
@@ -67,7 +68,7 @@ var edges = map[string][]string{
 // below httpapi knows HTTP but the clients, and nothing but the programs knows
 // flags.
 var restricted = map[string][]string{
-	"net/http": {"cmd/svcd", "examples", "httpapi", "model/openai", "responses/websearch", "telemetry"},
+	"net/http": {"cmd/svcd", "examples", "httpapi", "internal/answer", "model/openai", "responses/websearch", "telemetry"},
 	"flag":     {"cmd/svcd", "examples"},
 	"os/exec":  {"cmd/svcd", "files"},
 }

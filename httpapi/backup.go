@@ -13,7 +13,7 @@ import (
 func (a *API) backup(c *call) error {
 	c.w.Header().Set("Content-Type", "application/octet-stream")
 	err := a.service.Backup(c.ctx(), &patient{c.w, http.NewResponseController(c.w.ResponseWriter)})
-	if err != nil && c.w.status == 0 {
+	if err != nil && c.w.Status == 0 {
 		c.w.Header().Del("Content-Type")
 	}
 	if errors.Is(err, errors.ErrUnsupported) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/answer"
 	"github.com/seed-506d8e5d/svc/internal/guard"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
@@ -34,7 +35,7 @@ const (
 // call is one request on its way through an endpoint.
 type call struct {
 	api    *API
-	w      *answer
+	w      *answer.Writer
 	r      *http.Request
 	id     string // of X-Request-Id
 	caller accounts.Caller
@@ -48,35 +49,12 @@ type call struct {
 }
 
 func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
-	c := &call{api: a, w: &answer{ResponseWriter: w}, r: r, id: a.opts.NewRequestID(), shape: shapeA, start: time.Now()}
+	c := &call{api: a, w: &answer.Writer{ResponseWriter: w}, r: r, id: a.opts.NewRequestID(), shape: shapeA, start: time.Now()}
 	if r.URL.Path == decisionsPath || strings.HasPrefix(r.URL.Path, decisionsPath+"/") {
 		c.shape = shapeB
 	}
 	return c
 }
-
-// answer is the response writer of a call: it remembers the status. It unwraps
-// to the server's own, for [http.ResponseController].
-type answer struct {
-	http.ResponseWriter
-	status int // 0 until the header is written
-}
-
-func (a *answer) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
-	}
-	a.ResponseWriter.WriteHeader(status)
-}
-
-func (a *answer) Write(p []byte) (int, error) {
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
-	return a.ResponseWriter.Write(p)
-}
-
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // authenticated runs e for a caller with a valid key, within the limits of its
 // organization and of the process.
@@ -200,7 +178,7 @@ func (f *fixedStatus) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 // begun: a client must not take what it has for the whole.
 func (c *call) fail(err error) {
 	c.err = fault.From(err)
-	if c.w.status != 0 {
+	if c.w.Status != 0 {
 		panic(http.ErrAbortHandler)
 	}
 	c.shape(c.w, c.err)
@@ -215,7 +193,7 @@ func (c *call) finish() {
 		c.err = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternal, Message: "An internal error occurred."}
 		c.api.opts.Logger.LogAttrs(c.ctx(), slog.LevelError, "panic",
 			slog.String("request_id", c.id), slog.String("panic", guard.Describe(p)), slog.String("stack", string(debug.Stack())))
-		if c.w.status == 0 {
+		if c.w.Status == 0 {
 			c.shape(c.w, c.err)
 			p = nil
 		}
@@ -237,7 +215,7 @@ func (c *call) log() {
 		slog.String("request_id", c.id),
 		slog.String("method", clip(c.r.Method)),
 		slog.String("path", clip(c.r.URL.Path)),
-		slog.Int("status", c.w.status),
+		slog.Int("status", c.w.Status),
 		slog.Duration("duration", time.Since(c.start)),
 	}
 	if c.caller.Organization != "" {

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/seed-506d8e5d/svc/internal/answer"
 )
 
 // contract is openapi.json as something that requests and answers are held to.
@@ -140,7 +142,7 @@ func (c *contract) hold(t testing.TB, api *API) {
 	inner := api.mux
 	api.mux = http.NewServeMux()
 	api.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		x := &transcript{contract: c, t: t, answer: answer{ResponseWriter: w}}
+		x := &transcript{contract: c, t: t, Writer: answer.Writer{ResponseWriter: w}}
 		if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") { // an upload may be large
 			r.Body = &tee{r.Body, &x.request}
 		}
@@ -169,7 +171,7 @@ func (b *tee) Read(p []byte) (int, error) {
 
 // transcript is a request and its answer.
 type transcript struct {
-	answer
+	answer.Writer
 	contract          *contract
 	t                 testing.TB
 	request, response bytes.Buffer
@@ -177,7 +179,7 @@ type transcript struct {
 }
 
 func (x *transcript) Write(p []byte) (int, error) {
-	n, err := x.answer.Write(p)
+	n, err := x.Writer.Write(p)
 	x.response.Write(p[:n])
 	x.cut = x.cut || err != nil
 	return n, err
@@ -188,7 +190,7 @@ func (x *transcript) Write(p []byte) (int, error) {
 func (x *transcript) check(r *http.Request, aborted bool) {
 	fail := func(format string, args ...any) {
 		x.t.Errorf("openapi.json: %s %s, %d: %s\nrequest:  %.2000s\nresponse: %.2000s",
-			r.Method, r.URL, x.status, fmt.Sprintf(format, args...), x.request.String(), x.response.String())
+			r.Method, r.URL, x.Status, fmt.Sprintf(format, args...), x.request.String(), x.response.String())
 	}
 	method := strings.ToLower(r.Method)
 	if method == "head" {
@@ -196,13 +198,13 @@ func (x *transcript) check(r *http.Request, aborted bool) {
 	}
 	operation := place{"paths", strings.ReplaceAll(r.Pattern, "...}", "}"), method}
 	found, _ := x.contract.find(operation)
-	if found == nil || x.status == 0 {
-		if found == nil && r.Pattern != "/" && x.status != http.StatusMethodNotAllowed {
+	if found == nil || x.Status == 0 {
+		if found == nil && r.Pattern != "/" && x.Status != http.StatusMethodNotAllowed {
 			fail("there is no such operation")
 		}
 		return
 	}
-	if x.status < 300 && !aborted {
+	if x.Status < 300 && !aborted {
 		x.contract.mu.Lock()
 		x.contract.answered[r.Method+" "+r.Pattern] = true
 		x.contract.mu.Unlock()
@@ -236,7 +238,7 @@ func (x *transcript) checkRequest(r *http.Request, operation place) error {
 }
 
 func (x *transcript) checkResponse(operation place, aborted bool) error {
-	_, response := x.contract.find(operation.with("responses", strconv.Itoa(x.status)))
+	_, response := x.contract.find(operation.with("responses", strconv.Itoa(x.Status)))
 	media, _, err := mime.ParseMediaType(x.Header().Get("Content-Type"))
 	if err != nil {
 		return fmt.Errorf("the content type: %w", err)

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/seed-506d8e5d/svc/internal/answer"
 )
 
 const (
@@ -24,7 +26,7 @@ var keepalive = []byte(": keepalive\n")
 // be closed. send and close belong to one goroutine; the keepalives come from a
 // timer's.
 type eventStream struct {
-	w     *answer
+	w     *answer.Writer
 	rc    *http.ResponseController
 	timer *time.Timer
 
@@ -63,7 +65,7 @@ func (s *eventStream) write(p []byte) {
 	if s.err != nil || s.closed {
 		return
 	}
-	if s.w.status == 0 {
+	if s.w.Status == 0 {
 		h := s.w.Header()
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("Cache-Control", "no-cache, no-transform")
@@ -98,7 +100,7 @@ func (s *eventStream) tick() {
 func (s *eventStream) abort(event []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.w.status != 0 {
+	if s.w.Status != 0 {
 		s.write(event)
 	}
 	s.closed = true

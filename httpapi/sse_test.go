@@ -10,13 +10,14 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/answer"
 )
 
 // newEventStream returns a stream into a recorder.
 func newEventStream(t *testing.T) (*eventStream, *httptest.ResponseRecorder) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	s := (&call{w: &answer{ResponseWriter: w}}).stream()
+	s := (&call{w: &answer.Writer{ResponseWriter: w}}).stream()
 	t.Cleanup(s.close)
 	return s, w
 }
@@ -63,7 +64,7 @@ func TestARefusalIsAnAnswerUnlessAKeepaliveWasSent(t *testing.T) {
 		is.True(errors.Is(s.refuse(refusal), refusal))
 		time.Sleep(time.Hour)
 		is.Equal(w.Body.String(), "")
-		is.Equal(s.w.status, 0)
+		is.Equal(s.w.Status, 0)
 	})
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)

@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/seed-506d8e5d/svc/internal/answer"
 )
 
 // statusAborted is shown for a request that ended without an answer.
@@ -21,20 +23,20 @@ func (t *Telemetry) Handler(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		ctx, span := t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))
-		a, start := &answer{ResponseWriter: w}, time.Now()
+		a, start := &answer.Writer{ResponseWriter: w}, time.Now()
 		r = r.WithContext(ctx)
 		t.activeRequests.Inc()
 		defer func() {
 			t.activeRequests.Dec()
-			if a.status == 0 {
-				a.status = statusAborted
+			if a.Status == 0 {
+				a.Status = statusAborted
 			}
 			method, route := knownMethod(r.Method), r.Pattern
-			t.requests.WithLabelValues(method, route, strconv.Itoa(a.status)).Observe(time.Since(start).Seconds())
+			t.requests.WithLabelValues(method, route, strconv.Itoa(a.Status)).Observe(time.Since(start).Seconds())
 			span.SetName(method + " " + route)
 			span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route),
-				attribute.Int("http.response.status_code", a.status))
-			if a.status >= http.StatusInternalServerError {
+				attribute.Int("http.response.status_code", a.Status))
+			if a.Status >= http.StatusInternalServerError {
 				span.SetStatus(codes.Error, "")
 			}
 			span.End()
@@ -52,29 +54,3 @@ func knownMethod(method string) string {
 	}
 	return "_OTHER"
 }
-
-// answer is a response writer that remembers the status. It unwraps to the
-// server's own, for [http.ResponseController].
-type answer struct {
-	http.ResponseWriter
-	status int // 0 until the header is written
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
-	}
-	a.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements http.ResponseWriter.
-func (a *answer) Write(p []byte) (int, error) {
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
-	return a.ResponseWriter.Write(p)
-}
-
-// Unwrap returns the server's response writer.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
