@@ -17,7 +17,7 @@ const module = "github.com/seed-506d8e5d/svc"
 // Imports run downwards: cmd, httpapi, svc, the domain packages, and what they
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
-	"cmd/svcd": {"", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
+	"cmd/svcd": {"", "driver", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
 		"files", "telemetry"},
 	"examples": {"", "*"},
 	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "responses", "storage"},
@@ -25,7 +25,7 @@ var edges = map[string][]string{
 	"": {"accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "model/builtin",
 		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
-	"telemetry": {"fault", "files", "internal/answer", "model", "responses/websearch", "storage"},
+	"telemetry": {"driver", "fault", "files", "internal/answer", "model", "responses/websearch", "storage"},
 
 	"accounts":            {"fault", "internal/*", "storage"},
 	"chat":                {"accounts", "fault", "internal/*", "model", "storage"},
@@ -37,20 +37,21 @@ var edges = map[string][]string{
 	"files/internal/word": {},
 	"files/pdftext":       {},
 	"responses":           {"accounts", "conversations", "fault", "internal/*", "model", "responses/websearch", "storage"},
-	"responses/websearch": {},
+	"responses/websearch": {"internal/guard"},
 
-	"model":           {"fault"},
+	"model":           {"driver", "fault"},
 	"model/builtin":   {"fault", "internal/*", "model"},
-	"model/modeltest": {"fault", "internal/*", "model"},
+	"model/modeltest": {"driver", "fault", "internal/*", "model"},
 	"model/openai":    {"fault", "internal/*", "model"},
 
-	"storage":              {"internal/jsonout"},
+	"storage":              {"driver", "internal/jsonout"},
 	"storage/backup":       {"storage"},
 	"storage/badgerstore":  {"storage", "storage/internal/*"},
 	"storage/internal/occ": {"storage"},
 	"storage/memstore":     {"storage", "storage/internal/*"},
-	"storage/storagetest":  {"storage"},
+	"storage/storagetest":  {"driver", "storage"},
 
+	"driver":              {},
 	"fault":               {},
 	"internal/guard":      {},
 	"internal/answer":     {},

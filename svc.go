@@ -96,8 +96,8 @@ type Options struct {
 // called concurrently. They return errors that are *[Error] values or become
 // one with fault.From.
 type Service struct {
-	store         storage.Store
-	backend       model.Backend
+	store         *storage.DB
+	models        *model.Models
 	accounts      *accounts.Service
 	decisions     *decisions.Service
 	chat          *chat.Service
@@ -116,7 +116,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Backend == nil {
 		o.Backend = builtin.New()
 	}
-	s := &Service{store: o.Store, backend: o.Backend}
+	s := &Service{store: storage.Use(o.Store), models: model.Use(o.Backend)}
 	s.closers = append(s.closers, o.Store.Close)
 	var err error
 	s.accounts, err = accounts.New(ctx, accounts.Options{
@@ -198,7 +198,7 @@ func (s *Service) Close() error {
 // backend.
 func (s *Service) Models(caller Caller) []model.Info {
 	var models []model.Info
-	for _, info := range model.List(s.backend) {
+	for _, info := range s.models.List() {
 		if caller.Allow(info.ID) == nil {
 			models = append(models, info)
 		}
@@ -209,7 +209,7 @@ func (s *Service) Models(caller Caller) []model.Info {
 // Model returns the model with an ID. The error is NotFound, also for a model
 // that the caller's key may not use.
 func (s *Service) Model(caller Caller, id string) (model.Info, error) {
-	info, ok := model.Find(s.backend, id)
+	info, ok := s.models.Find(id)
 	if !ok || caller.Allow(id) != nil {
 		return model.Info{}, fault.Missing(model.CodeNotFound, "model", id)
 	}

@@ -60,7 +60,7 @@ type Options struct {
 // Service keeps the accounts. Make one with [New] and end it with
 // [Service.Close], before its store is closed.
 type Service struct {
-	store         storage.Store
+	store         *storage.DB
 	prices        map[string]Prices
 	defaultPrices Prices
 	now           func() time.Time
@@ -92,7 +92,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, errors.New("accounts: Options.Store is nil")
 	}
 	s := &Service{
-		store:         o.Store,
+		store:         storage.Use(o.Store),
 		prices:        o.Prices,
 		defaultPrices: DefaultPrices(),
 		now:           o.Now,

@@ -56,8 +56,8 @@ type Options struct {
 // Every error is a *fault.Error or becomes one by fault.From.
 type Service struct {
 	accounts  *accounts.Service
-	backend   model.Backend
-	store     storage.Store
+	models    *model.Models
+	store     *storage.DB
 	documents Documents
 	now       func() time.Time
 	newID     func(prefix string) string
@@ -71,8 +71,8 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{
 		accounts:  o.Accounts,
-		backend:   o.Backend,
-		store:     o.Store,
+		models:    model.Use(o.Backend),
+		store:     storage.Use(o.Store),
 		documents: o.Documents,
 		now:       o.Now,
 		newID:     o.NewID,

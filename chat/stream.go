@@ -70,7 +70,7 @@ func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Reques
 	if err != nil {
 		return nil, err
 	}
-	info, err := model.Generator(s.backend, req.Model)
+	info, err := s.models.Generator(req.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Reques
 	}
 	prompt := settings.Request(messages)
 	prompt.Stop = req.Stop
-	if err := model.CheckWindow(ctx, s.backend, info, prompt); err != nil {
+	if err := s.models.CheckWindow(ctx, info, prompt); err != nil {
 		return nil, err
 	}
 	r := &run{service: s, caller: caller, prompt: prompt, schema: compiled}
@@ -133,7 +133,7 @@ func (r *run) chunks(ctx context.Context) iter.Seq2[Chunk, error] {
 
 // generate yields the answer up to its finish.
 func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error {
-	for event, err := range generation.Stream(ctx, r.service.backend, r.prompt, r.schema) {
+	for event, err := range generation.Stream(ctx, r.service.models, r.prompt, r.schema) {
 		if err != nil {
 			return err
 		}

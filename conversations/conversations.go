@@ -46,7 +46,7 @@ type Options struct {
 // Service keeps conversations. Its methods may be called concurrently. Every
 // error is a *fault.Error or becomes one by fault.From.
 type Service struct {
-	store storage.Store
+	store *storage.DB
 	now   func() time.Time
 	newID func(prefix string) string
 	log   *slog.Logger
@@ -54,7 +54,7 @@ type Service struct {
 
 // New returns a Service over a store, which it does not close.
 func New(o Options) *Service {
-	s := &Service{store: o.Store, now: o.Now, newID: o.NewID, log: o.Log}
+	s := &Service{store: storage.Use(o.Store), now: o.Now, newID: o.NewID, log: o.Log}
 	if s.now == nil {
 		s.now = time.Now
 	}

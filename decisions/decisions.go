@@ -36,14 +36,14 @@ type Options struct {
 // Service decides. Its methods may be called concurrently. Every error is a
 // *fault.Error or becomes one by fault.From.
 type Service struct {
-	backend     model.Backend
+	models      *model.Models
 	accounts    *accounts.Service
 	concurrency int
 }
 
 // New returns a Service.
 func New(o Options) *Service {
-	s := &Service{backend: o.Backend, accounts: o.Accounts, concurrency: o.Concurrency}
+	s := &Service{models: model.Use(o.Backend), accounts: o.Accounts, concurrency: o.Concurrency}
 	if s.concurrency <= 0 {
 		s.concurrency = DefaultConcurrency
 	}
@@ -101,7 +101,7 @@ func (s *Service) decider(id string) (model.Info, error) {
 	if id == "" {
 		return model.Info{}, invalid("model", "is required")
 	}
-	info, ok := model.Find(s.backend, id)
+	info, ok := s.models.Find(id)
 	if !ok || !info.Decides {
 		return model.Info{}, invalid("model", "%q is not a decision model", id)
 	}
@@ -126,7 +126,7 @@ func (s *Service) checkWindow(ctx context.Context, info model.Info, base model.S
 	if model.PromptTokens(req, func(text string) int { return len(text) }) <= most {
 		return nil
 	}
-	count, err := model.CountTokens(ctx, s.backend, req)
+	count, err := s.models.CountTokens(ctx, req)
 	if err != nil {
 		return err
 	}

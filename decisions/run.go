@@ -157,7 +157,7 @@ func (s *Service) ask(ctx context.Context, req model.ScoreRequest, c *call) erro
 		return err
 	}
 	req.Question, req.Options = c.text, c.options
-	scores, err := model.Score(ctx, s.backend, &req)
+	scores, err := s.models.Score(ctx, &req)
 	if err != nil {
 		return err
 	}

@@ -139,7 +139,7 @@ func sweepChunks(tx storage.Tx, blob string) (done bool, err error) {
 // blobReader reads a blob chunk by chunk, each in a transaction of its own.
 type blobReader struct {
 	ctx   context.Context
-	store storage.Store
+	store *storage.DB
 	ns    storage.Namespace
 	blob  string
 

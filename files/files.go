@@ -70,7 +70,7 @@ type Options struct {
 // before its store is closed. Its methods may be called concurrently. Every
 // error is a *fault.Error or becomes one by fault.From.
 type Service struct {
-	store     storage.Store
+	store     *storage.DB
 	extractor Extractor
 	timeout   time.Duration
 	now       func() time.Time
@@ -94,7 +94,7 @@ func New(o Options) (*Service, error) {
 		return nil, errors.New("files: Options.Store is nil")
 	}
 	s := &Service{
-		store: o.Store, extractor: o.Extractor, timeout: o.Timeout, now: o.Now, newID: o.NewID, log: o.Log,
+		store: storage.Use(o.Store), extractor: o.Extractor, timeout: o.Timeout, now: o.Now, newID: o.NewID, log: o.Log,
 		expiry: newExpiry(),
 	}
 	s.buffers.New = func() any { return new([batchSize]byte) }

@@ -1,10 +1,6 @@
 package model
 
-import (
-	"slices"
-
-	"github.com/seed-506d8e5d/svc/fault"
-)
+import "slices"
 
 // The model IDs that the interface names.
 const (
@@ -61,47 +57,5 @@ type Lister interface {
 	Model(id string) (Info, bool)
 }
 
-// List returns b's models. A backend that is no [Lister] has the two models
-// that the interface names: one that generates and, for a [Scorer], one that
-// decides.
-func List(b Backend) []Info {
-	if l, ok := b.(Lister); ok {
-		return l.Models()
-	}
-	models := []Info{{ID: DefaultGenerator, Generates: true}}
-	if _, ok := b.(Scorer); ok {
-		models = append(models, Info{ID: DefaultDecider, Decides: true})
-	}
-	return models
-}
-
-// Find returns b's model with an ID, and whether there is one.
-func Find(b Backend, id string) (Info, bool) {
-	if l, ok := b.(Lister); ok {
-		return l.Model(id)
-	}
-	for _, info := range List(b) {
-		if info.ID == id {
-			return info, true
-		}
-	}
-	return Info{}, false
-}
-
 // CodeNotFound is the code of the error for a model ID that nothing serves.
 const CodeNotFound = "model_not_found"
-
-// Generator returns b's model with an ID for generation, or a NotFound error
-// that names the field model.
-func Generator(b Backend, id string) (Info, error) {
-	if id == "" {
-		return Info{}, fault.Invalidf("model", "model is required.")
-	}
-	info, ok := Find(b, id)
-	if !ok || !info.Generates {
-		e := fault.Missing(CodeNotFound, "generation model", id)
-		e.Param = "model"
-		return Info{}, e
-	}
-	return info, nil
-}

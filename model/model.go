@@ -1,11 +1,12 @@
 // Package model is the contract between the service and the language models
 // behind it.
 //
-// A [Backend] turns a [Request] into a stream of [Event] values. That is all a
-// model has to do. What some can do besides is an optional interface, found by
-// assertion behind a package function: scoring labels for Decisions ([Scorer],
-// [Score]), counting tokens ([TokenCounter], [CountTokens]) and saying which
-// models there are ([Lister], [List], [Find]).
+// A [Backend] is the driver interface, what others implement: it turns a [Request]
+// into a stream of [Event] values. That is all a model has to do. What some can do
+// besides is an interface of its own, which package driver finds through wrappers:
+// scoring labels for Decisions ([Scorer]), counting tokens ([TokenCounter]) and
+// saying which models there are ([Lister]). The service uses [Models] around a
+// driver ([Use]), which can do all of it, or says what holds instead.
 //
 // Package modeltest states the rules of this contract as tests and has a
 // scripted backend for the tests of everything above it.
@@ -17,7 +18,7 @@ import (
 	"iter"
 )
 
-// Backend generates text with one or more models. Methods may be called
+// Backend is the driver interface: it generates text with one or more models. Methods may be called
 // concurrently.
 type Backend interface {
 	// Generate answers a request as a stream of events that ends with one
@@ -36,7 +37,7 @@ type Backend interface {
 // Request is one generation: a prompt and how to answer it. The domain packages
 // have validated it: tool names are unique, schemas compile, bounds hold.
 type Request struct {
-	Model    string // a model ID of [List]
+	Model    string // a model ID of [Models.List]
 	Messages []Message
 
 	Tools             []Tool

@@ -52,17 +52,8 @@ type Scores struct {
 	OutputTokens   int // tokens that were generated to read the distribution
 }
 
-// ErrNoScorer is returned by [Score] for a backend that cannot score.
+// ErrNoScorer is returned by [Models.Score] for a driver that cannot score.
 var ErrNoScorer = errors.New("model: the backend cannot score labels")
-
-// Score calls b's Scorer, or returns [ErrNoScorer] where it is none.
-func Score(ctx context.Context, b Backend, req *ScoreRequest) (*Scores, error) {
-	s, ok := b.(Scorer)
-	if !ok {
-		return nil, ErrNoScorer
-	}
-	return s.Score(ctx, req)
-}
 
 // Tokens returns what an image costs in the context window: one token for each
 // tile of 64 by 64 pixels after scaling the image to fit 1024 by 1024, and never

@@ -57,7 +57,11 @@ type Options struct {
 
 // Service makes turns. Its methods may be called concurrently. Every error is a
 // *fault.Error or becomes one by fault.From.
-type Service struct{ o Options }
+type Service struct {
+	o      Options
+	models *model.Models
+	engine *websearch.Engine // nil: none
+}
 
 // New returns a Service, which holds nothing to be closed.
 func New(o Options) *Service {
@@ -76,7 +80,7 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Service{o}
+	return &Service{o, model.Use(o.Backend), websearch.Use(o.Search)}
 }
 
 // Stream makes a turn and yields its events. What refuses the request is the
@@ -179,7 +183,7 @@ func (s *Service) CountInput(ctx context.Context, caller accounts.Caller, req *R
 	if err != nil {
 		return 0, err
 	}
-	return model.CountTokens(ctx, s.o.Backend, t.request())
+	return s.models.CountTokens(ctx, t.request())
 }
 
 // errNoDocuments is the answer to a reference to a file where there are none.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/guard"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
 )
@@ -31,7 +30,7 @@ type planned struct{ arguments strings.Builder }
 
 // checkSearch refuses web search where there is no search service.
 func (s *Service) checkSearch(req *Request) error {
-	if !req.searches() || s.o.Search != nil {
+	if !req.searches() || s.engine != nil {
 		return nil
 	}
 	return fault.Invalidf("tools", "Web search is not configured on this server: start svcd with -search or SVC_SEARCH_URL set to the base URL of a SearXNG service, or leave the tool out.")
@@ -112,11 +111,7 @@ func (t *turn) runQueries(ctx context.Context, queries []string) string {
 }
 
 func (t *turn) runQuery(ctx context.Context, query string) string {
-	var results []websearch.Result
-	err := guard.Call(func() (err error) {
-		results, err = t.o.Search.Search(ctx, query)
-		return err
-	})
+	results, err := t.engine.Search(ctx, query)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		t.o.Log.LogAttrs(ctx, slog.LevelWarn, "responses: a web search failed", slog.String("response", t.response.ID), slog.Any("err", err))
 	}

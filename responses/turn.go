@@ -45,7 +45,7 @@ func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Reques
 	if err != nil {
 		return nil, err
 	}
-	info, err := model.Generator(s.o.Backend, req.Model)
+	info, err := s.models.Generator(req.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Reques
 		ID: s.o.NewID("resp"), Conversation: t.point.Conversation, CreatedAt: s.o.Now().Unix(),
 		Status: InProgress, Echo: req.echo(t.store),
 	}
-	if err := model.CheckWindow(ctx, s.o.Backend, info, t.request()); err != nil {
+	if err := s.models.CheckWindow(ctx, info, t.request()); err != nil {
 		return nil, err
 	}
 	return t, t.checkSize()
@@ -339,7 +339,7 @@ func (t *turn) calls() bool {
 // ended, or nothing where the consumer stopped.
 func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReason, error) {
 	t.searches = nil
-	for event, err := range generation.Stream(ctx, t.o.Backend, req, t.schema) {
+	for event, err := range generation.Stream(ctx, t.models, req, t.schema) {
 		if err != nil {
 			return "", err
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+
+	"github.com/seed-506d8e5d/svc/driver"
 )
 
 // Snapshotter is a [Store] that can be read as a whole, for backups. It is
@@ -33,7 +35,7 @@ type Record struct {
 // ReadAll calls s's ReadAll. The error of a store that is no [Snapshotter] is
 // [errors.ErrUnsupported].
 func ReadAll(ctx context.Context, s Store, fn func(ScanAll) error) error {
-	all, ok := s.(Snapshotter)
+	all, ok := driver.As[Snapshotter](s)
 	if !ok {
 		return fmt.Errorf("storage: reading everything: %w", errors.ErrUnsupported)
 	}

@@ -2,7 +2,12 @@
 // keeps everything in: an ordered map of byte keys to byte values with
 // serializable transactions, separate for each [Namespace].
 //
-// A domain package opens a transaction with [Store.View] or [Store.Update] and
+// A database is connected by a [Store], which is the driver interface: what others
+// implement. What the service uses is a [DB] around it ([Use]). What a driver may
+// do besides is an interface of its own, which package driver finds through
+// wrappers: [Snapshotter], [HealthChecker], [Sizer].
+//
+// A domain package opens a transaction with [DB.View] or [DB.Update] and
 // works on the [Tx] it is handed. A Tx belongs to one namespace and cannot name
 // a key of another, so that one organization's data is out of reach of a
 // transaction made for another, by construction.
@@ -75,7 +80,7 @@ var (
 	ErrClosed   = errors.New("storage: store is closed")
 )
 
-// Store is an ordered, transactional map of bytes. All methods may be called
+// Store is the driver interface: an ordered, transactional map of bytes. All methods may be called
 // concurrently, from any goroutine.
 //
 // The functions handed to View and Update may run more than once and must have

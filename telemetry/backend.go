@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/seed-506d8e5d/svc/driver"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -23,42 +24,33 @@ const otherModel = "other"
 
 // Backend returns b with its calls measured. It scores where b does.
 func (t *Telemetry) Backend(b model.Backend) model.Backend {
-	wrapped := backend{telemetry: t, inner: b}
-	if s, ok := b.(model.Scorer); ok {
-		return scoringBackend{wrapped, s}
-	}
-	return wrapped
+	return backend{telemetry: t, inner: model.Use(b)}
 }
 
-// backend measures a model.Backend. That it is a Lister and a TokenCounter
-// changes nothing for one that is neither: package model's functions answer as
-// they would without the wrapper.
+// backend measures a model.Backend.
 type backend struct {
 	telemetry *Telemetry
-	inner     model.Backend
+	inner     *model.Models
 }
 
-// scoringBackend is a backend that is a Scorer.
-type scoringBackend struct {
-	backend
-	scorer model.Scorer
-}
+// scorer is a backend that scores.
+type scorer struct{ backend }
 
-var (
-	_ model.Lister       = backend{}
-	_ model.TokenCounter = backend{}
-	_ model.Scorer       = scoringBackend{}
-)
+var _ driver.Asker = backend{}
 
-// Models implements model.Lister.
-func (b backend) Models() []model.Info { return model.List(b.inner) }
+// Unwrap returns what is measured; see package driver.
+func (b backend) Unwrap() any { return b.inner }
 
-// Model implements model.Lister.
-func (b backend) Model(id string) (model.Info, bool) { return model.Find(b.inner, id) }
-
-// CountTokens implements model.TokenCounter.
-func (b backend) CountTokens(ctx context.Context, req *model.Request) (int, error) {
-	return model.CountTokens(ctx, b.inner, req)
+// As puts scoring through the wrapper where there is any.
+func (b backend) As(target any) bool {
+	s, ok := target.(*model.Scorer)
+	if !ok {
+		return false
+	}
+	if _, ok = driver.As[model.Scorer](b.inner); ok {
+		*s = scorer{b}
+	}
+	return ok
 }
 
 // Generate implements model.Backend.
@@ -90,9 +82,9 @@ func (b backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[mod
 }
 
 // Score implements model.Scorer.
-func (b scoringBackend) Score(ctx context.Context, req *model.ScoreRequest) (*model.Scores, error) {
+func (b scorer) Score(ctx context.Context, req *model.ScoreRequest) (*model.Scores, error) {
 	ctx, call := b.begin(ctx, operationScore, req.Model)
-	scores, err := b.scorer.Score(ctx, req)
+	scores, err := b.inner.Score(ctx, req)
 	if err == nil {
 		call.answered()
 		call.usage = model.Usage{InputTokens: scores.StateTokens + scores.QuestionTokens, OutputTokens: scores.OutputTokens}
@@ -121,7 +113,7 @@ func (b backend) begin(ctx context.Context, operation, id string) (context.Conte
 
 // label returns the ID of a listed model, and otherModel for any other.
 func (b backend) label(id string) string {
-	for _, info := range model.List(b.inner) {
+	for _, info := range b.inner.List() {
 		if info.ID == id {
 			return id
 		}

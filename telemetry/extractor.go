@@ -21,6 +21,9 @@ type extractor struct {
 	telemetry *Telemetry
 }
 
+// Unwrap returns what is measured; see package driver.
+func (e extractor) Unwrap() any { return e.inner }
+
 // Extract implements files.Extractor.
 func (e extractor) Extract(ctx context.Context, doc io.Reader, size int64, format files.Format) (files.Extracted, error) {
 	t := e.telemetry

@@ -19,6 +19,9 @@ type store struct {
 	telemetry *Telemetry
 }
 
+// Unwrap returns what is measured; see package driver.
+func (s store) Unwrap() any { return s.Store }
+
 // View implements storage.Store.
 func (s store) View(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
 	return s.measure(ctx, "view", ns, fn, s.Store.View)
@@ -27,11 +30,6 @@ func (s store) View(ctx context.Context, ns storage.Namespace, fn func(storage.T
 // Update implements storage.Store.
 func (s store) Update(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
 	return s.measure(ctx, "update", ns, fn, s.Store.Update)
-}
-
-// ReadAll implements storage.Snapshotter where the store that is wrapped does.
-func (s store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) error {
-	return storage.ReadAll(ctx, s.Store, fn)
 }
 
 // transact is View or Update.
@@ -69,6 +67,9 @@ type search struct {
 	inner     websearch.Client
 	telemetry *Telemetry
 }
+
+// Unwrap returns what is measured; see package driver.
+func (s search) Unwrap() any { return s.inner }
 
 // Search implements websearch.Client.
 func (s search) Search(ctx context.Context, query string) ([]websearch.Result, error) {

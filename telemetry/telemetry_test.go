@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/driver"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/httpapi"
@@ -49,11 +50,11 @@ func TestBackend(t *testing.T) {
 
 func TestBackendIsWhatItWraps(t *testing.T) {
 	tel := telemetry.New(telemetry.Options{})
-	if _, ok := tel.Backend(modeltest.Plain(&modeltest.Script{})).(model.Scorer); ok {
+	if _, ok := driver.As[model.Scorer](tel.Backend(modeltest.Plain(&modeltest.Script{}))); ok {
 		t.Error("a backend that cannot score can, once wrapped")
 	}
 	for name, b := range map[string]model.Backend{"script": &modeltest.Script{}, "plain": modeltest.Plain(&modeltest.Script{})} {
-		if got, want := model.List(tel.Backend(b)), model.List(b); fmt.Sprint(got) != fmt.Sprint(want) {
+		if got, want := model.Use(tel.Backend(b)).List(), model.Use(b).List(); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: the models are %v, want %v", name, got, want)
 		}
 	}

@@ -18,9 +18,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/driver"
 	"github.com/seed-506d8e5d/svc/model/builtin"
 	"github.com/seed-506d8e5d/svc/model/openai"
-	"github.com/seed-506d8e5d/svc/storage/badgerstore"
+	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/telemetry"
 )
 
@@ -109,7 +110,7 @@ func (o *observer) serveMetrics(ctx context.Context, addr string, logger *slog.L
 
 // wrap puts the telemetry around what the service is made of.
 func (o *observer) wrap(options *svc.Options) {
-	if store, ok := options.Store.(*badgerstore.Store); ok {
+	if store, ok := driver.As[storage.Sizer](options.Store); ok {
 		o.Gauge("svc_store_size_bytes", "Size of the store on disk.", nil, func() float64 {
 			size, err := store.Size()
 			if err != nil {
@@ -122,7 +123,7 @@ func (o *observer) wrap(options *svc.Options) {
 	if options.Backend == nil {
 		options.Backend = builtin.New()
 	}
-	if servers, ok := options.Backend.(*openai.Backend); ok {
+	if servers, ok := driver.As[*openai.Backend](options.Backend); ok {
 		o.watch(servers)
 	}
 	options.Backend = o.Backend(options.Backend)

@@ -90,7 +90,7 @@ func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 			yield(nil, err)
 			return
 		}
-		if err := model.CheckWindow(ctx, b, b.infos[0], req); err != nil {
+		if err := model.Use(b).CheckWindow(ctx, b.infos[0], req); err != nil {
 			yield(nil, err)
 			return
 		}

@@ -158,11 +158,11 @@ func TestPromptOverTheWindowIsRejected(t *testing.T) {
 
 func TestModels(t *testing.T) {
 	is := is.New(t)
-	is.Equal(model.List(New()), []model.Info{
+	is.Equal(model.Use(New()).List(), []model.Info{
 		{ID: "svc-preview", OwnedBy: "built-in", Created: released, Generates: true, ContextWindow: 393216},
 		{ID: "svc-snap-preview", OwnedBy: "built-in", Created: released, Decides: true, ContextWindow: 393216},
 	})
-	_, ok := model.Find(New(), "other")
+	_, ok := model.Use(New()).Find("other")
 	is.True(!ok)
 }
 

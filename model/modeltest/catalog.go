@@ -6,20 +6,21 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-506d8e5d/svc/driver"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
 // listRules hold for a Lister.
 var listRules = []rule{
 	{name: "every listed model can be found and used", check: func(t *testing.T, s subject) {
-		infos := model.List(s.Backend)
+		infos := s.List()
 		if len(infos) == 0 {
 			t.Error("the list is empty")
 		}
-		_, scores := s.Backend.(model.Scorer)
+		_, scores := driver.As[model.Scorer](s.driver)
 		seen := map[string]bool{}
 		for _, info := range infos {
-			found, ok := model.Find(s.Backend, info.ID)
+			found, ok := s.Find(info.ID)
 			if !ok || !reflect.DeepEqual(found, info) {
 				t.Errorf("listed %+v, found %+v, %v", info, found, ok)
 			}
@@ -38,7 +39,7 @@ var listRules = []rule{
 		}
 	}},
 	{name: "the list stays the same", check: func(t *testing.T, s subject) {
-		if a, b := model.List(s.Backend), model.List(s.Backend); !reflect.DeepEqual(a, b) {
+		if a, b := s.List(), s.List(); !reflect.DeepEqual(a, b) {
 			t.Errorf("got %+v and %+v", a, b)
 		}
 	}},
@@ -71,7 +72,7 @@ var countRules = []rule{
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				if got, err := model.CountTokens(t.Context(), s.Backend, req); got != want || err != nil {
+				if got, err := s.CountTokens(t.Context(), req); got != want || err != nil {
 					t.Errorf("got %d, %v, want %d", got, err, want)
 				}
 			})
@@ -85,7 +86,7 @@ var countRules = []rule{
 
 func (s subject) count(t *testing.T, req *model.Request) int {
 	t.Helper()
-	count, err := model.CountTokens(t.Context(), s.Backend, req)
+	count, err := s.CountTokens(t.Context(), req)
 	if err != nil {
 		t.Fatalf("CountTokens: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/seed-506d8e5d/svc/driver"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -29,7 +30,8 @@ type rule struct {
 
 // subject is a fresh backend and the models to ask.
 type subject struct {
-	model.Backend
+	*model.Models
+	driver             model.Backend
 	generator, decider string
 }
 
@@ -41,13 +43,13 @@ func Run(t *testing.T, open func(*testing.T) model.Backend, opts Options) {
 	b := open(t)
 	rules := generateRules
 	rules = append(rules[:len(rules):len(rules)], readingRules...)
-	if _, ok := b.(model.Scorer); ok {
+	if _, ok := driver.As[model.Scorer](b); ok {
 		rules = append(rules, scoreRules...)
 	}
-	if _, ok := b.(model.Lister); ok {
+	if _, ok := driver.As[model.Lister](b); ok {
 		rules = append(rules, listRules...)
 	}
-	if _, ok := b.(model.TokenCounter); ok {
+	if _, ok := driver.As[model.TokenCounter](b); ok {
 		rules = append(rules, countRules...)
 	}
 	for _, r := range rules {
@@ -61,8 +63,8 @@ func Run(t *testing.T, open func(*testing.T) model.Backend, opts Options) {
 }
 
 func newSubject(b model.Backend, opts Options) subject {
-	s := subject{Backend: b, generator: opts.Model, decider: opts.Decider}
-	for _, info := range model.List(b) {
+	s := subject{Models: model.Use(b), driver: b, generator: opts.Model, decider: opts.Decider}
+	for _, info := range s.List() {
 		if info.Generates && s.generator == "" {
 			s.generator = info.ID
 		}

@@ -20,26 +20,26 @@ import (
 var scoreRules = []rule{
 	{name: "a score has a probability for each option", check: func(t *testing.T, s subject) {
 		for _, options := range []int{2, 3, model.MaxLabels} {
-			scores, err := model.Score(t.Context(), s.Backend, s.scoreRequest(options))
+			scores, err := s.Score(t.Context(), s.scoreRequest(options))
 			checkScores(t, scores, err, options)
 		}
 	}},
 	{name: "an image may be judged", check: func(t *testing.T, s subject) {
 		req := s.scoreRequest(2)
 		req.State = append(req.State, picture(t))
-		scores, err := model.Score(t.Context(), s.Backend, req)
+		scores, err := s.Score(t.Context(), req)
 		checkScores(t, scores, err, 2)
 	}},
 	{name: "a group stands for its members", check: func(t *testing.T, s subject) {
 		req := s.scoreRequest(2)
 		req.Options[0].Texts = []string{"red", "green", "yellow"}
-		scores, err := model.Score(t.Context(), s.Backend, req)
+		scores, err := s.Score(t.Context(), req)
 		checkScores(t, scores, err, 2)
 	}},
 	{name: "the score request is not changed", check: func(t *testing.T, s subject) {
 		req := s.scoreRequest(3)
 		want := cloneScoreRequest(req)
-		scores, err := model.Score(t.Context(), s.Backend, req)
+		scores, err := s.Score(t.Context(), req)
 		checkScores(t, scores, err, 3)
 		if !reflect.DeepEqual(req, want) {
 			t.Errorf("got  %+v\nwant %+v", req, want)
@@ -48,7 +48,7 @@ var scoreRules = []rule{
 	{name: "a score with an ended context is its error", check: func(t *testing.T, s subject) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		scores, err := model.Score(ctx, s.Backend, s.scoreRequest(2))
+		scores, err := s.Score(ctx, s.scoreRequest(2))
 		if scores != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("got %+v, %v", scores, err)
 		}
@@ -57,16 +57,16 @@ var scoreRules = []rule{
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
-				scores, err := model.Score(t.Context(), s.Backend, s.scoreRequest(2+i))
+				scores, err := s.Score(t.Context(), s.scoreRequest(2+i))
 				checkScores(t, scores, err, 2+i)
 			})
 		}
 		wg.Wait()
 	}},
 	{name: "the shared part of a prompt counts the same for every question", check: func(t *testing.T, s subject) {
-		short, err := model.Score(t.Context(), s.Backend, s.scoreRequest(2))
+		short, err := s.Score(t.Context(), s.scoreRequest(2))
 		checkScores(t, short, err, 2)
-		long, err := model.Score(t.Context(), s.Backend, s.scoreRequest(model.MaxLabels))
+		long, err := s.Score(t.Context(), s.scoreRequest(model.MaxLabels))
 		checkScores(t, long, err, model.MaxLabels)
 		if t.Failed() {
 			return

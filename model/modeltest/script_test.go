@@ -120,7 +120,7 @@ func TestDistribution(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			is := is.New(t)
 			s := &Script{Scores: weights}
-			scores, err := model.Score(t.Context(), s, &model.ScoreRequest{Options: tt.options})
+			scores, err := model.Use(s).Score(t.Context(), &model.ScoreRequest{Options: tt.options})
 			is.NoErr(err)
 			for i, want := range tt.want {
 				if diff := scores.Probabilities[i] - want; diff > 1e-12 || diff < -1e-12 {
@@ -134,7 +134,7 @@ func TestDistribution(t *testing.T) {
 
 func TestPlainHasNoExtras(t *testing.T) {
 	is := is.New(t)
-	_, err := model.Score(t.Context(), Plain(New()), &model.ScoreRequest{})
+	_, err := model.Use(Plain(New())).Score(t.Context(), &model.ScoreRequest{})
 	is.Equal(err, model.ErrNoScorer)
 }
 

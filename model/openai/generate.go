@@ -89,7 +89,7 @@ func (b *Backend) check(ctx context.Context, m *served, req *model.Request) erro
 	}
 	info := m.info()
 	info.ID = req.Model
-	return model.CheckWindow(ctx, b, info, req)
+	return model.Use(b).CheckWindow(ctx, info, req)
 }
 
 func errNoVision() error { return rejected("The model does not read images.", nil) }

@@ -1,12 +1,15 @@
 // Package websearch asks search services for what models want to know. A
-// [Client] answers one query; [SearXNG] is the client for SearXNG and services
-// that speak like it.
+// [Client] answers one query and is what others implement; [SearXNG] is the client
+// for SearXNG and services that speak like it. The service uses an [Engine] around
+// a client.
 package websearch
 
 import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/seed-506d8e5d/svc/internal/guard"
 )
 
 // Client searches the web. Its method may be called concurrently.
@@ -15,6 +18,29 @@ type Client interface {
 	// It returns soon after ctx ends.
 	Search(ctx context.Context, query string) ([]Result, error)
 }
+
+// Engine is a [Client] as the service uses it.
+type Engine struct{ driver Client }
+
+// Use returns the Engine of a client, nil for none.
+func Use(c Client) *Engine {
+	if c == nil {
+		return nil
+	}
+	return &Engine{c}
+}
+
+// Search returns what the client finds. That the client panics is an error.
+func (e *Engine) Search(ctx context.Context, query string) (results []Result, err error) {
+	err = guard.Call(func() (err error) {
+		results, err = e.driver.Search(ctx, query)
+		return err
+	})
+	return results, err
+}
+
+// Unwrap returns the client; see package driver.
+func (e *Engine) Unwrap() any { return e.driver }
 
 // Result is one page that was found.
 type Result struct {

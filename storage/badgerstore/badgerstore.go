@@ -56,6 +56,7 @@ type Store struct {
 var (
 	_ storage.Store       = (*Store)(nil)
 	_ storage.Snapshotter = (*Store)(nil)
+	_ storage.Sizer       = (*Store)(nil)
 )
 
 // Open opens the store in opts.Dir or creates it. The error is an [ErrInUse]

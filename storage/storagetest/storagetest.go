@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/seed-506d8e5d/svc/driver"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -46,7 +47,7 @@ func Run(t *testing.T, suite Suite) {
 			t.Run(r.name, func(t *testing.T) {
 				store := suite.Open(t, t.TempDir())
 				t.Cleanup(func() { closeStore(t, store) })
-				if _, ok := store.(storage.Snapshotter); !ok {
+				if _, ok := driver.As[storage.Snapshotter](store); !ok {
 					t.Skip("the store is no storage.Snapshotter")
 				}
 				r.test(t, store)

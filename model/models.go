@@ -1,0 +1,135 @@
+package model
+
+import (
+	"context"
+	"iter"
+
+	"github.com/seed-506d8e5d/svc/driver"
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+// Models are the models of a [Backend] as the service uses them: what the driver
+// does, and what a driver may do besides, with what holds where it does not. All
+// methods may be called concurrently.
+type Models struct {
+	driver  Backend
+	scorer  Scorer       // nil: the driver is none; so are those below
+	counter TokenCounter // how the driver counts
+	lister  Lister       // which models it has
+}
+
+// Use returns the Models of a driver, or b itself where it is one.
+func Use(b Backend) *Models {
+	if m, ok := b.(*Models); ok {
+		return m
+	}
+	m := &Models{driver: b}
+	m.scorer, _ = driver.As[Scorer](b)
+	m.counter, _ = driver.As[TokenCounter](b)
+	m.lister, _ = driver.As[Lister](b)
+	return m
+}
+
+// Generate answers a request; see [Backend].
+func (m *Models) Generate(ctx context.Context, req *Request) iter.Seq2[Event, error] {
+	return m.driver.Generate(ctx, req)
+}
+
+// Score asks one question about a state; see [Scorer]. The error of a driver that
+// is none is [ErrNoScorer].
+func (m *Models) Score(ctx context.Context, req *ScoreRequest) (*Scores, error) {
+	if m.scorer == nil {
+		return nil, ErrNoScorer
+	}
+	return m.scorer.Score(ctx, req)
+}
+
+// List returns the models. A driver that is no [Lister] has the two models that
+// the interface names: one that generates and, for a [Scorer], one that decides.
+// The slice is shared and must not be changed.
+func (m *Models) List() []Info {
+	if m.lister != nil {
+		return m.lister.Models()
+	}
+	models := []Info{{ID: DefaultGenerator, Generates: true}}
+	if m.scorer != nil {
+		models = append(models, Info{ID: DefaultDecider, Decides: true})
+	}
+	return models
+}
+
+// Find returns the model with an ID, and whether there is one.
+func (m *Models) Find(id string) (Info, bool) {
+	if m.lister != nil {
+		return m.lister.Model(id)
+	}
+	for _, info := range m.List() {
+		if info.ID == id {
+			return info, true
+		}
+	}
+	return Info{}, false
+}
+
+// Generator returns the model with an ID for generation, or a NotFound error
+// that names the field model.
+func (m *Models) Generator(id string) (Info, error) {
+	if id == "" {
+		return Info{}, fault.Invalidf("model", "model is required.")
+	}
+	info, ok := m.Find(id)
+	if !ok || !info.Generates {
+		e := fault.Missing(CodeNotFound, "generation model", id)
+		e.Param = "model"
+		return Info{}, e
+	}
+	return info, nil
+}
+
+// CountTokens returns the length of a prompt in tokens: the driver's own count,
+// or for one that is no [TokenCounter] an estimate that is about right for
+// English prose and high for most else.
+func (m *Models) CountTokens(ctx context.Context, req *Request) (int, error) {
+	if m.counter != nil {
+		return m.counter.CountTokens(ctx, req)
+	}
+	return PromptTokens(req, EstimateTokens), nil
+}
+
+// CheckWindow returns a Rejected error with the code context_length_exceeded
+// when the request's prompt and its MaxTokens together do not fit the model's
+// context window, or when a prompt without MaxTokens leaves no room to answer.
+// It counts tokens only where the prompt's length in bytes leaves a doubt: no
+// tokenizer makes more tokens than there are bytes.
+func (m *Models) CheckWindow(ctx context.Context, info Info, req *Request) error {
+	answer := max(req.MaxTokens, 1)
+	bytes := func(s string) int { return len(s) }
+	if answer <= info.Window() && PromptTokens(req, bytes)+answer <= info.Window() {
+		return nil
+	}
+	count, err := m.CountTokens(ctx, req)
+	if err != nil {
+		return err
+	}
+	if count+answer <= info.Window() {
+		return nil
+	}
+	if req.MaxTokens > 0 {
+		return fault.ContextLength("The prompt has %d tokens and asks for up to %d more, but the model's context window is %d tokens.",
+			count, req.MaxTokens, info.Window())
+	}
+	return fault.ContextLength("The prompt has %d tokens, which leaves no room to answer in the model's context window of %d tokens.",
+		count, info.Window())
+}
+
+// Unwrap returns the driver; see package driver.
+func (m *Models) Unwrap() any { return m.driver }
+
+// As leaves the answer to the driver.
+func (m *Models) As(any) bool { return false }
+
+var (
+	_ Backend        = (*Models)(nil)
+	_ driver.Wrapper = (*Models)(nil)
+	_ driver.Asker   = (*Models)(nil)
+)

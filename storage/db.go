@@ -1,0 +1,74 @@
+package storage
+
+import (
+	"context"
+
+	"github.com/seed-506d8e5d/svc/driver"
+)
+
+// DB is a [Store] as the service uses it: the driver's transactions, and what a
+// driver may do besides them, which a DB can say of any. All methods may be
+// called concurrently.
+type DB struct {
+	driver Store
+	health HealthChecker // nil: the driver is none
+}
+
+// Use returns the DB of a driver, or s itself where it is one.
+func Use(s Store) *DB {
+	if db, ok := s.(*DB); ok {
+		return db
+	}
+	db := &DB{driver: s}
+	db.health, _ = driver.As[HealthChecker](s)
+	return db
+}
+
+// HealthChecker is a [Store] that knows when it cannot be written.
+type HealthChecker interface {
+	// Healthy returns nil where a transaction that writes can be expected to
+	// succeed, and otherwise why not: the disk is full or failed, the database
+	// cannot be reached. It answers from what the store knows, at once or by ctx's
+	// end, and is called for every request.
+	Healthy(ctx context.Context) error
+}
+
+// Sizer is a [Store] that knows what it takes on disk.
+type Sizer interface {
+	// Size returns the bytes on disk.
+	Size() (int64, error)
+}
+
+// Healthy returns why the store cannot be written, or nil where it can or the
+// driver is no [HealthChecker].
+func (db *DB) Healthy(ctx context.Context) error {
+	if db.health == nil {
+		return nil
+	}
+	return db.health.Healthy(ctx)
+}
+
+// View runs fn over a consistent snapshot; see [Store].
+func (db *DB) View(ctx context.Context, ns Namespace, fn func(Tx) error) error {
+	return db.driver.View(ctx, ns, fn)
+}
+
+// Update runs fn and commits what it wrote; see [Store].
+func (db *DB) Update(ctx context.Context, ns Namespace, fn func(Tx) error) error {
+	return db.driver.Update(ctx, ns, fn)
+}
+
+// Close closes the driver.
+func (db *DB) Close() error { return db.driver.Close() }
+
+// Unwrap returns the driver; see package driver.
+func (db *DB) Unwrap() any { return db.driver }
+
+// As leaves the answer to the driver.
+func (db *DB) As(any) bool { return false }
+
+var (
+	_ Store          = (*DB)(nil)
+	_ driver.Wrapper = (*DB)(nil)
+	_ driver.Asker   = (*DB)(nil)
+)
