@@ -47,7 +47,8 @@ var edges = map[string][]string{
 	"storage":              {"driver", "internal/jsonout"},
 	"storage/backup":       {"storage"},
 	"storage/badgerstore":  {"storage", "storage/internal/*"},
-	"storage/internal/occ": {"storage"},
+	"storage/internal/occ": {"storage", "storage/internal/txn"},
+	"storage/internal/txn": {"storage"},
 	"storage/memstore":     {"storage", "storage/internal/*"},
 	"storage/storagetest":  {"driver", "storage"},
 

@@ -134,11 +134,13 @@ type Tx interface {
 // Range is a half-open interval of keys: Start is in it, End is not. A nil
 // Start begins at the first key of the namespace, a nil End ends after the
 // last. With Reverse the largest key comes first. With KeysOnly the values are
-// not read and come back nil.
+// not read and come back nil. With a Limit above 0 that many entries are the
+// last, and a store may know better how much to read ahead.
 type Range struct {
 	Start, End []byte
 	Reverse    bool
 	KeysOnly   bool
+	Limit      int
 }
 
 // Prefix returns the range of all keys that begin with prefix.

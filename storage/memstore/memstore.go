@@ -23,7 +23,7 @@ func New() storage.Store {
 // there for others to read.
 type database struct{ tree atomic.Pointer[occ.Tree] }
 
-func (d *database) Snapshot(uint64) occ.Snapshot { return d.tree.Load().Snapshot() }
+func (d *database) Snapshot(uint64) occ.Snapshot { return occ.TreeSnapshot(d.tree.Load()) }
 
 func (d *database) Apply(_ uint64, writes []occ.Write) error {
 	next := d.tree.Load().Copy()

@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -111,6 +112,7 @@ var scanRules = []rule{
 			t.Errorf("got %q, want %q", all, want)
 		}
 	}},
+	{"a scan with a limit yields as many entries, its own writes among them", testScanLimit},
 	{"a transaction behaves like an ordered map", testModel},
 }
 
@@ -155,6 +157,55 @@ func testScanBounds(t *testing.T, s storage.Store) {
 			})
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, reverse %t: got %q, want %q", test.name, reverse, got, want)
+			}
+		}
+	}
+}
+
+func testScanLimit(t *testing.T, s storage.Store) {
+	d := db{t, s, ns}
+	d.set("a", "1", "c", "1", "e", "1", "g", "1")
+	for _, test := range []struct {
+		name  string
+		limit int
+		write func(storage.Tx) error
+
+		want, reverse []string
+	}{
+		{"none", 0, nil, []string{"a", "c", "e", "g"}, []string{"g", "e", "c", "a"}},
+		{"less than there are", 2, nil, []string{"a", "c"}, []string{"g", "e"}},
+		{"more than there are", 9, nil, []string{"a", "c", "e", "g"}, []string{"g", "e", "c", "a"}},
+		{"as many as there are", 4, nil, []string{"a", "c", "e", "g"}, []string{"g", "e", "c", "a"}},
+		{"with others that were deleted", 2, func(tx storage.Tx) error {
+			return errors.Join(tx.Delete([]byte("a")), tx.Delete([]byte("g")))
+		}, []string{"c", "e"}, []string{"e", "c"}},
+		{"with others that were added", 3, func(tx storage.Tx) error { return setAll(tx, "b", "2", "g", "2", "h", "2") },
+			[]string{"a", "b", "c"}, []string{"h", "g", "e"}},
+	} {
+		for _, reverse := range []bool{false, true} {
+			var got []string
+			err := s.Update(t.Context(), ns, func(tx storage.Tx) error {
+				got = nil
+				if test.write != nil {
+					if err := test.write(tx); err != nil {
+						return err
+					}
+				}
+				r := storage.Range{Limit: test.limit, Reverse: reverse, KeysOnly: true}
+				for entry, err := range tx.Scan(r) {
+					if err != nil {
+						return err
+					}
+					got = append(got, string(entry.Key))
+				}
+				return errTest
+			})
+			want := test.want
+			if reverse {
+				want = test.reverse
+			}
+			if err != errTest || !slices.Equal(got, want) {
+				t.Errorf("%s, reverse %t: got %q, %v, want %q", test.name, reverse, got, err, want)
 			}
 		}
 	}

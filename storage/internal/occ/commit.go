@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 // errLost says that an attempt read what another transaction changed.
@@ -15,7 +16,7 @@ var errLost = errors.New("occ: lost to another transaction")
 type commit struct {
 	version uint64 // of its snapshot
 	reads   [][]byte
-	spans   []span
+	spans   []txn.Span
 	writes  []Write
 	size    storage.Size
 	done    chan error // takes one value without blocking
@@ -23,12 +24,8 @@ type commit struct {
 
 // commit hands the writes of an ended attempt to the committer and waits for
 // the result.
-func (s *Store) commit(ctx context.Context, t *tx) error {
-	c := &commit{version: t.version, reads: t.reads, spans: t.spans, size: t.size, done: make(chan error, 1)}
-	c.writes = make([]Write, 0, t.writes.Len())
-	for w := range t.writes.Writes {
-		c.writes = append(c.writes, w)
-	}
+func (s *Store) commit(ctx context.Context, a *attempt) error {
+	c := &commit{version: a.version, reads: a.reads, spans: a.spans, writes: a.writes(), size: a.Size(), done: make(chan error, 1)}
 	select {
 	case s.commits <- c:
 	case <-ctx.Done():

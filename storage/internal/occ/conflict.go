@@ -70,7 +70,7 @@ func keySet(keys [][]byte) map[string]struct{} {
 // scanned says whether the key is in a range that c read.
 func (c *commit) scanned(key []byte) bool {
 	for _, s := range c.spans {
-		if s.contains(key) {
+		if s.Contains(key) {
 			return true
 		}
 	}

@@ -16,11 +16,11 @@ package occ
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 // Database is the ordered map under a Store. Keys are those of all namespaces,
@@ -75,12 +75,6 @@ type Iterator interface {
 	Close()
 }
 
-// Write is one change of a key.
-type Write struct {
-	Key, Value []byte
-	Deleted    bool
-}
-
 // ErrRefused is the error of an Apply that has written nothing.
 var ErrRefused = errors.New("storage: the write was refused")
 
@@ -94,17 +88,13 @@ type Store struct {
 	db      Database
 	commits chan *commit  // to the committer
 	stopped chan struct{} // closed when the committer has ended
-	turns   turns
+	turns   txn.Turns
+	gate    txn.Gate
 	stats   counters
 
 	mu      sync.Mutex
 	version uint64         // the last one applied
 	open    map[uint64]int // how many snapshots of each version are open
-	running int            // calls of View and Update under way
-	closing bool
-	idle    chan struct{} // closed when closing and nothing is running
-	closed  chan struct{} // closed when Close has finished
-	err     error         // what closing the database returned, valid once closed
 }
 
 type counters struct{ commits, applies, conflicts atomic.Uint64 }
@@ -125,8 +115,6 @@ func New(db Database, version uint64) *Store {
 		stopped: make(chan struct{}),
 		version: version,
 		open:    make(map[uint64]int),
-		idle:    make(chan struct{}),
-		closed:  make(chan struct{}),
 	}
 	c := committer{store: s, version: version, log: log{floor: version}}
 	go c.run()
@@ -146,14 +134,13 @@ func (s *Store) Stats() Stats {
 
 // View implements storage.Store.
 func (s *Store) View(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
-	if err := s.enter(ctx, ns); err != nil {
+	if err := s.gate.Enter(ctx, ns); err != nil {
 		return err
 	}
-	defer s.leave()
-	t := s.begin(ctx, ns)
-	defer t.end()
-	t.readOnly = true
-	if err := fn(t); err != nil {
+	defer s.gate.Leave()
+	a := s.begin(ctx, ns, true)
+	defer a.end()
+	if err := fn(a.Tx); err != nil {
 		return err
 	}
 	return ctx.Err()
@@ -161,18 +148,18 @@ func (s *Store) View(ctx context.Context, ns storage.Namespace, fn func(storage.
 
 // Update implements storage.Store.
 func (s *Store) Update(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
-	if err := s.enter(ctx, ns); err != nil {
+	if err := s.gate.Enter(ctx, ns); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.gate.Leave()
 	err := s.attempt(ctx, ns, fn)
 	if err != errLost {
 		return err
 	}
-	if err := s.turns.wait(ctx, ns); err != nil {
+	if err := s.turns.Wait(ctx, ns); err != nil {
 		return err
 	}
-	defer s.turns.pass(ns)
+	defer s.turns.Pass(ns)
 	for range maxAttempts - 1 {
 		if err := s.attempt(ctx, ns, fn); err != errLost {
 			return err
@@ -187,60 +174,36 @@ func (s *Store) attempt(ctx context.Context, ns storage.Namespace, fn func(stora
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := s.begin(ctx, ns)
-	defer t.end()
-	if err := fn(t); err != nil {
+	a := s.begin(ctx, ns, false)
+	defer a.end()
+	if err := fn(a.Tx); err != nil {
 		return err
 	}
-	t.end() // what was scanned is complete only now
-	if t.tooLarge != nil {
-		return t.tooLarge
-	}
-	if err := ctx.Err(); err != nil || t.writes == nil {
+	a.end() // what was scanned is complete only now
+	if err := a.Refused(); err != nil {
 		return err
 	}
-	return s.commit(ctx, t)
-}
-
-// enter begins a call of View or Update.
-func (s *Store) enter(ctx context.Context, ns storage.Namespace) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		return storage.ErrClosed
-	}
-	if len(ns) == 0 || len(ns) > storage.MaxNamespace {
-		return fmt.Errorf("%w: namespace of %d bytes", storage.ErrTooLarge, len(ns))
-	}
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil || a.Len() == 0 {
 		return err
 	}
-	s.running++
-	return nil
-}
-
-// leave ends a call of View or Update.
-func (s *Store) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running--
-	if s.closing && s.running == 0 {
-		close(s.idle)
-	}
+	return s.commit(ctx, a)
 }
 
 // begin starts a transaction at the last version.
-func (s *Store) begin(ctx context.Context, ns storage.Namespace) *tx {
+func (s *Store) begin(ctx context.Context, ns storage.Namespace, readOnly bool) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open[s.version]++
-	return &tx{
+	a := &attempt{
 		store:    s,
 		ctx:      ctx,
 		prefix:   prefix(ns),
 		version:  s.version,
 		snapshot: s.db.Snapshot(s.version),
+		readOnly: readOnly,
 	}
+	a.Tx = txn.New(ctx, reader{a}, readOnly)
+	return a
 }
 
 // release gives back a snapshot of the version.
@@ -269,21 +232,9 @@ func (s *Store) publish(version uint64, commits int) {
 
 // Close implements storage.Store.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	first := !s.closing
-	s.closing = true
-	if first && s.running == 0 {
-		close(s.idle)
-	}
-	s.mu.Unlock()
-	if !first {
-		<-s.closed
-		return s.err
-	}
-	<-s.idle
-	close(s.commits)
-	<-s.stopped
-	s.err = s.db.Close()
-	close(s.closed)
-	return s.err
+	return s.gate.Close(func() error {
+		close(s.commits)
+		<-s.stopped
+		return s.db.Close()
+	})
 }

@@ -1,7 +1,6 @@
 package occ
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 // fake is a database in memory whose Apply waits for the test where gate is set,
@@ -30,7 +30,7 @@ func newFake() *fake { return &fake{tree: NewTree()} }
 func (f *fake) Snapshot(uint64) Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.tree.Snapshot()
+	return TreeSnapshot(f.tree)
 }
 
 func (f *fake) Apply(version uint64, writes []Write) error {
@@ -273,8 +273,8 @@ func TestOpenScans(t *testing.T) {
 			t.Errorf("the scan yields %v, %t", err, ok)
 		}
 		for _, err := range tx.Scan(storage.Range{}) {
-			if !errors.Is(err, errScan) {
-				t.Errorf("a second scan yields %v, want %v", err, errScan)
+			if !errors.Is(err, txn.ErrScan) {
+				t.Errorf("a second scan yields %v, want %v", err, txn.ErrScan)
 			}
 		}
 		return nil
@@ -282,8 +282,8 @@ func TestOpenScans(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if _, err, _ := next(); !errors.Is(err, errEnded) {
-		t.Errorf("the scan yields %v after the transaction, want %v", err, errEnded)
+	if _, err, _ := next(); !errors.Is(err, txn.ErrEnded) {
+		t.Errorf("the scan yields %v after the transaction, want %v", err, txn.ErrEnded)
 	}
 }
 
@@ -333,8 +333,8 @@ func TestLog(t *testing.T) {
 		{"as old as the log", commit{version: 10, reads: [][]byte{[]byte("x")}}, false},
 		{"changed since", commit{version: 10, reads: [][]byte{key(11)}}, true},
 		{"changed before", commit{version: 11, reads: [][]byte{key(11)}}, false},
-		{"range changed since", commit{version: 10, spans: []span{{key(11), key(110)}}}, true},
-		{"range not changed", commit{version: 10, spans: []span{{[]byte("x"), []byte("y")}}}, false},
+		{"range changed since", commit{version: 10, spans: []txn.Span{{Start: key(11), End: key(110)}}}, true},
+		{"range not changed", commit{version: 10, spans: []txn.Span{{Start: []byte("x"), End: []byte("y")}}}, false},
 	} {
 		if got := l.conflicts(&test.c); got != test.want {
 			t.Errorf("%s: %t, want %t", test.name, got, test.want)
@@ -344,46 +344,4 @@ func TestLog(t *testing.T) {
 	if len(l.entries) != 0 || l.size != 0 || l.floor != logCommits+11 {
 		t.Errorf("%d entries of %d bytes above version %d, want none above %d", len(l.entries), l.size, l.floor, logCommits+11)
 	}
-}
-
-func TestTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var turns turns
-		var wg sync.WaitGroup
-		var order []int
-		if err := turns.wait(t.Context(), "n"); err != nil {
-			t.Fatal(err)
-		}
-		for i := range 3 {
-			wg.Go(func() {
-				if err := turns.wait(t.Context(), "n"); err != nil {
-					t.Error(err)
-				}
-				order = append(order, i)
-				turns.pass("n")
-			})
-			synctest.Wait()
-		}
-		if err := turns.wait(t.Context(), "other"); err != nil {
-			t.Errorf("another namespace: %v", err)
-		}
-		turns.pass("other")
-		ctx, cancel := context.WithCancel(t.Context())
-		wg.Go(func() {
-			if err := turns.wait(ctx, "n"); !errors.Is(err, context.Canceled) {
-				t.Errorf("cancelled: %v", err)
-			}
-		})
-		synctest.Wait()
-		cancel()
-		synctest.Wait()
-		turns.pass("n")
-		wg.Wait()
-		if want := []int{0, 1, 2}; !slices.Equal(order, want) {
-			t.Errorf("the turns went %d, want %d", order, want)
-		}
-		if len(turns.lines) != 0 {
-			t.Errorf("%d lines are left", len(turns.lines))
-		}
-	})
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 var _ storage.Snapshotter = (*Store)(nil)
@@ -15,33 +16,33 @@ const everywhere storage.Namespace = "*"
 
 // everything is the range of the keys of all namespaces, which begin with the
 // length of a name, its high bit set. See prefix.
-var everything = span{start: []byte{0x80}, end: []byte{0x80 + storage.MaxNamespace + 1}}
+var everything = txn.Span{Start: []byte{0x80}, End: []byte{0x80 + storage.MaxNamespace + 1}}
 
 // ReadAll implements storage.Snapshotter.
 func (s *Store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) error {
-	if err := s.enter(ctx, everywhere); err != nil {
+	if err := s.gate.Enter(ctx, everywhere); err != nil {
 		return err
 	}
-	defer s.leave()
-	t := s.begin(ctx, everywhere)
-	defer t.end()
-	if err := fn(t.scanAll); err != nil {
+	defer s.gate.Leave()
+	a := s.begin(ctx, everywhere, true)
+	defer a.end()
+	if err := fn(a.scanAll); err != nil {
 		return err
 	}
 	return ctx.Err()
 }
 
 // scanAll is a storage.ScanAll.
-func (t *tx) scanAll(keysOnly bool) iter.Seq2[storage.Record, error] {
+func (a *attempt) scanAll(keysOnly bool) iter.Seq2[storage.Record, error] {
 	return func(yield func(storage.Record, error) bool) {
-		if t.ended {
-			yield(storage.Record{}, errEnded)
+		if a.ended {
+			yield(storage.Record{}, txn.ErrEnded)
 			return
 		}
-		it := t.snapshot.Iterate(everything.start, everything.end, false)
+		it := a.snapshot.Iterate(everything.Start, everything.End, false)
 		defer it.Close()
 		for it.Next() {
-			if err := t.ctx.Err(); err != nil {
+			if err := a.ctx.Err(); err != nil {
 				yield(storage.Record{}, err)
 				return
 			}

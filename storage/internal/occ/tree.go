@@ -1,87 +1,21 @@
 package occ
 
 import (
-	"bytes"
-
-	"github.com/tidwall/btree"
-
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
-// Tree is an ordered map of writes by their keys. A copy costs nothing until one
-// of the two is changed. Any number of goroutines may read a tree that nobody
-// changes.
-type Tree struct{ t *btree.BTreeG[Write] }
+// Write is one change of a key.
+type Write = txn.Write
+
+// Tree is an ordered map of writes by their keys, for databases in memory.
+type Tree = txn.Tree
 
 // NewTree returns an empty tree.
-func NewTree() *Tree {
-	less := func(a, b Write) bool { return bytes.Compare(a.Key, b.Key) < 0 }
-	return &Tree{btree.NewBTreeGOptions(less, btree.Options{NoLocks: true, Degree: 8})}
-}
+func NewTree() *Tree { return txn.NewTree() }
 
-// Copy returns a tree with the same writes that changes apart from t.
-func (t *Tree) Copy() *Tree { return &Tree{t.t.Copy()} }
-
-// Set puts w in the place of the write with its key. The tree keeps the bytes.
-func (t *Tree) Set(w Write) { t.t.Set(w) }
-
-// Delete removes the write with the key.
-func (t *Tree) Delete(key []byte) { t.t.Delete(Write{Key: key}) }
-
-// Get returns the write with the key, its bytes still the tree's.
-func (t *Tree) Get(key []byte) (Write, bool) { return t.t.Get(Write{Key: key}) }
-
-// Len returns the number of writes.
-func (t *Tree) Len() int { return t.t.Len() }
-
-// Writes calls yield with each write, in order, until it returns false.
-func (t *Tree) Writes(yield func(Write) bool) { t.t.Scan(yield) }
-
-// Iterate returns an iterator over the keys from start up to and without end.
-func (t *Tree) Iterate(start, end []byte, reverse bool) *TreeIterator {
-	return &TreeIterator{iter: t.t.Iter(), span: span{start, end}, reverse: reverse}
-}
-
-// TreeIterator is the Iterator of a Tree.
-type TreeIterator struct {
-	iter             btree.IterG[Write]
-	span             span
-	reverse, started bool
-}
-
-var _ Iterator = (*TreeIterator)(nil)
-
-// Next implements Iterator.
-func (i *TreeIterator) Next() bool { return i.step() && i.span.contains(i.Key()) }
-
-func (i *TreeIterator) step() bool {
-	first := !i.started
-	i.started = true
-	switch {
-	case first && !i.reverse:
-		return i.iter.Seek(Write{Key: i.span.start})
-	case first && !i.iter.Seek(Write{Key: i.span.end}):
-		return i.iter.Last()
-	case i.reverse:
-		return i.iter.Prev()
-	}
-	return i.iter.Next()
-}
-
-// Write returns the present write, its bytes still the tree's.
-func (i *TreeIterator) Write() Write { return i.iter.Item() }
-
-// Key implements Iterator.
-func (i *TreeIterator) Key() []byte { return i.iter.Item().Key }
-
-// Value implements Iterator.
-func (i *TreeIterator) Value() ([]byte, error) { return copied(i.iter.Item().Value), nil }
-
-// Close implements Iterator.
-func (i *TreeIterator) Close() {}
-
-// Snapshot is the Snapshot that a tree makes.
-func (t *Tree) Snapshot() Snapshot { return treeSnapshot{t} }
+// TreeSnapshot returns a tree that nobody changes any more as a Snapshot.
+func TreeSnapshot(t *Tree) Snapshot { return treeSnapshot{t} }
 
 type treeSnapshot struct{ tree *Tree }
 
@@ -90,11 +24,23 @@ func (s treeSnapshot) Get(key []byte) ([]byte, error) {
 	if !ok {
 		return nil, storage.ErrNotFound
 	}
-	return copied(w.Value), nil
+	return value(w), nil
 }
 
 func (s treeSnapshot) Iterate(start, end []byte, reverse bool) Iterator {
-	return s.tree.Iterate(start, end, reverse)
+	return treeIterator{s.tree.Iterate(start, end, reverse)}
 }
 
 func (s treeSnapshot) Close() {}
+
+// treeIterator is the Iterator of a tree.
+type treeIterator struct{ *txn.TreeIterator }
+
+// Value implements Iterator.
+func (i treeIterator) Value() ([]byte, error) { return value(i.Write()), nil }
+
+// Close implements Iterator.
+func (i treeIterator) Close() {}
+
+// value returns a copy of a write's value that is not nil.
+func value(w Write) []byte { return append(make([]byte, 0, len(w.Value)), w.Value...) }

@@ -1,4 +1,4 @@
-package occ
+package txn
 
 import (
 	"context"
@@ -7,10 +7,10 @@ import (
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
-// turns lets transactions that lost once go on one at a time in each namespace,
+// Turns lets transactions that lost once go on one at a time in each namespace,
 // first come, first served. Running them all at once again would let one win
 // and waste the work of the others. The zero value is ready.
-type turns struct {
+type Turns struct {
 	mu    sync.Mutex
 	lines map[storage.Namespace]*line
 }
@@ -20,9 +20,9 @@ type line struct {
 	length int           // who has the turn and who waits for it
 }
 
-// wait returns when it is the caller's turn, which it must pass on, or with the
+// Wait returns when it is the caller's turn, which it must pass on, or with the
 // context's error.
-func (t *turns) wait(ctx context.Context, ns storage.Namespace) error {
+func (t *Turns) Wait(ctx context.Context, ns storage.Namespace) error {
 	l := t.join(ns)
 	select {
 	case <-l.turn:
@@ -33,8 +33,8 @@ func (t *turns) wait(ctx context.Context, ns storage.Namespace) error {
 	}
 }
 
-// pass ends the caller's turn.
-func (t *turns) pass(ns storage.Namespace) {
+// Pass ends the caller's turn.
+func (t *Turns) Pass(ns storage.Namespace) {
 	t.mu.Lock()
 	l := t.lines[ns]
 	t.mu.Unlock()
@@ -42,7 +42,7 @@ func (t *turns) pass(ns storage.Namespace) {
 	t.part(ns, l)
 }
 
-func (t *turns) join(ns storage.Namespace) *line {
+func (t *Turns) join(ns storage.Namespace) *line {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.lines == nil {
@@ -58,7 +58,7 @@ func (t *turns) join(ns storage.Namespace) *line {
 	return l
 }
 
-func (t *turns) part(ns storage.Namespace, l *line) {
+func (t *Turns) part(ns storage.Namespace, l *line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l.length--; l.length == 0 {
