@@ -32,8 +32,8 @@ type turn struct {
 	read      int                       // bytes of documents, as often as they are referred to
 	response  *Response
 	emitter   emitter
-	usage     model.Usage                // of the rounds that have ended
-	round     model.Usage                // of the one that runs
+	meter     generation.Meter           // of all rounds
+	settled   bool                       // what was used is charged, or was tried to be
 	searches  []*conversations.WebSearch // that the model asked for in this round
 	planning  *planned                   // the search whose arguments are coming in
 }
@@ -244,9 +244,10 @@ func (t *turn) request() *model.Request {
 // run makes the turn.
 func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
 	t.emitter = emitter{yield: yield, response: t.response}
+	defer t.settle(ctx) // also where the consumer panics
 	err := t.generate(ctx)
-	t.usage = t.usage.Add(t.round)
 	if err != nil && t.emitter.sequence == 0 {
+		t.settle(ctx)
 		yield(Event{}, err)
 		return
 	}
@@ -269,7 +270,6 @@ func (t *turn) generate(ctx context.Context) error {
 		if err != nil || finish == "" {
 			return err
 		}
-		t.usage, t.round = t.usage.Add(t.round), model.Usage{}
 		if finish == model.Length {
 			t.complete(conversations.Incomplete, MaxOutputTokens)
 			return nil
@@ -318,7 +318,7 @@ func (t *turn) next() *model.Request {
 		req.ToolChoice = model.ToolChoice{}
 	}
 	if req.MaxTokens > 0 {
-		if req.MaxTokens -= t.usage.OutputTokens; req.MaxTokens < 1 {
+		if req.MaxTokens -= t.meter.Usage().OutputTokens; req.MaxTokens < 1 {
 			return nil
 		}
 	}
@@ -339,7 +339,7 @@ func (t *turn) calls() bool {
 // ended, or nothing where the consumer stopped.
 func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReason, error) {
 	t.searches = nil
-	for event, err := range generation.Stream(ctx, t.models, req, t.schema) {
+	for event, err := range generation.Stream(ctx, t.models, req, t.schema, &t.meter) {
 		if err != nil {
 			return "", err
 		}
@@ -367,8 +367,6 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 				return "", fault.Upstreamf(errBroken, "The model's answer broke off.")
 			}
 			t.emitter.argumentsDelta(e.Arguments)
-		case model.Usage:
-			t.round = e
 		case model.Finish:
 			t.endPlanning()
 			return e.Reason, nil
@@ -388,7 +386,9 @@ func (t *turn) end(ctx context.Context, err error) {
 	}
 	r := t.response
 	r.CompletedAt = t.o.Now().Unix()
-	r.Usage = &t.usage
+	usage := t.meter.Usage()
+	r.Usage = &usage
+	t.settled = true
 	ctx = context.WithoutCancel(ctx)
 	if saveErr := t.save(ctx); saveErr != nil {
 		if t.store {
@@ -407,6 +407,18 @@ func (t *turn) end(ctx context.Context, err error) {
 		return
 	}
 	t.emitter.lifecycle(EventCompleted)
+}
+
+// settle charges what a turn has used that came to no end of its own, unless that
+// was done: nothing of it is stored.
+func (t *turn) settle(ctx context.Context) {
+	if t.settled || t.meter.Usage() == (model.Usage{}) {
+		return
+	}
+	t.settled = true
+	if _, err := t.o.Accounts.Charge(context.WithoutCancel(ctx), t.caller, t.use(), nil); err != nil {
+		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: usage was not charged", slog.String("response", t.response.ID), slog.Any("err", err))
+	}
 }
 
 // dies makes the response that of a turn that failed or was cancelled.
@@ -444,14 +456,15 @@ func (t *turn) save(ctx context.Context) error {
 }
 
 func (t *turn) use() accounts.Use {
+	u := t.meter.Usage()
 	return accounts.Use{
 		Endpoint:        "responses",
 		Model:           t.req.Model,
 		Object:          t.response.ID,
 		Kind:            accounts.Generation,
-		InputTokens:     t.usage.InputTokens,
-		CachedTokens:    t.usage.CachedTokens,
-		OutputTokens:    t.usage.OutputTokens,
-		ReasoningTokens: t.usage.ReasoningTokens,
+		InputTokens:     u.InputTokens,
+		CachedTokens:    u.CachedTokens,
+		OutputTokens:    u.OutputTokens,
+		ReasoningTokens: u.ReasoningTokens,
 	}
 }
