@@ -23,9 +23,11 @@ type turn struct {
 	req      *Request
 	settings generation.Settings // of the request
 	schema   *schema.Schema      // of the format, nil where it has none
+	info     model.Info
 	point    *conversations.Point
 	begins   bool // whether the turn begins its conversation
 	store    bool
+	release  func() // lets the next turn of the conversation go on
 
 	input     []conversations.Item
 	documents map[string]model.Document // by file ID
@@ -38,8 +40,31 @@ type turn struct {
 	planning  *planned                   // the search whose arguments are coming in
 }
 
-// begin does everything that can refuse a request before a model is called.
+// begin does everything that can refuse a request before a model is called. A
+// turn that continues from a conversation waits for the ones before it, and the
+// next one waits until it is run, or until ctx ends where it never is.
 func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Request) (*turn, error) {
+	t, err := s.check(ctx, caller, req)
+	if err != nil {
+		return nil, err
+	}
+	release := func() {}
+	if req.Conversation != "" {
+		if release, err = s.o.Conversations.Queue(ctx, caller, req.Conversation); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.prepare(ctx); err != nil || !t.store {
+		release()
+		return t, err
+	}
+	left := context.AfterFunc(ctx, release)
+	t.release = func() { left(); release() }
+	return t, nil
+}
+
+// check does what can refuse a request without its history.
+func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Request) (*turn, error) {
 	settings := req.settings()
 	compiled, err := req.check(&settings)
 	if err != nil {
@@ -55,27 +80,31 @@ func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Reques
 	if err := s.o.Accounts.Afford(ctx, caller); err != nil {
 		return nil, err
 	}
-	t := &turn{
-		Service: s, caller: caller, req: req, settings: settings, schema: compiled,
-		store: req.stored() && !caller.ZeroDataRetention,
-	}
-	if t.point, err = s.o.Conversations.Continue(ctx, caller, req.PreviousResponseID, req.Conversation); err != nil {
-		return nil, err
+	return &turn{
+		Service: s, caller: caller, req: req, settings: settings, schema: compiled, info: info,
+		store: req.stored() && !caller.ZeroDataRetention, release: func() {},
+	}, nil
+}
+
+// prepare reads what the turn continues from and makes its first request.
+func (t *turn) prepare(ctx context.Context) (err error) {
+	if t.point, err = t.o.Conversations.Continue(ctx, t.caller, t.req.PreviousResponseID, t.req.Conversation); err != nil {
+		return err
 	}
 	if err := t.takeInput(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if t.begins = t.point.Conversation == ""; t.begins {
-		t.point.Conversation = s.o.NewID("conv")
+		t.point.Conversation = t.o.NewID("conv")
 	}
 	t.response = &Response{
-		ID: s.o.NewID("resp"), Conversation: t.point.Conversation, CreatedAt: s.o.Now().Unix(),
-		Status: InProgress, Echo: req.echo(t.store),
+		ID: t.o.NewID("resp"), Conversation: t.point.Conversation, CreatedAt: t.o.Now().Unix(),
+		Status: InProgress, Echo: t.req.echo(t.store),
 	}
-	if err := s.models.CheckWindow(ctx, info, t.request()); err != nil {
-		return nil, err
+	if err := t.models.CheckWindow(ctx, t.info, t.request()); err != nil {
+		return err
 	}
-	return t, t.checkSize()
+	return t.checkSize()
 }
 
 // takeInput makes the turn's input of the request's.
@@ -243,6 +272,7 @@ func (t *turn) request() *model.Request {
 
 // run makes the turn.
 func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
+	defer t.release()
 	t.emitter = emitter{yield: yield, response: t.response}
 	defer t.settle(ctx) // also where the consumer panics
 	err := t.generate(ctx)
