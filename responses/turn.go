@@ -66,6 +66,9 @@ func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Reques
 // check does what can refuse a request without its history.
 func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Request) (*turn, error) {
 	settings := req.settings()
+	if err := s.leaveOut(&settings); err != nil {
+		return nil, err
+	}
 	compiled, err := req.check(&settings)
 	if err != nil {
 		return nil, err
@@ -74,7 +77,7 @@ func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Reques
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(caller.Allow(info.ID), settings.CheckEffort(names, info), s.checkSearch(req)); err != nil {
+	if err := errors.Join(caller.Allow(info.ID), settings.CheckEffort(names, info)); err != nil {
 		return nil, err
 	}
 	if err := s.o.Accounts.Afford(ctx, caller); err != nil {
@@ -113,7 +116,7 @@ func (t *turn) takeInput(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.input, err = matchCalls(t.point.Entries, items); err != nil {
+	if t.input, err = matchCalls(t.point.Entries, items, t.req.Conversation != ""); err != nil {
 		return err
 	}
 	markCommentary(t.input)
@@ -219,11 +222,14 @@ func (t *turn) readDocuments(ctx context.Context) error {
 }
 
 func (t *turn) readFiles(ctx context.Context, item conversations.Item, mayBeGone bool) error {
-	m, ok := item.(*conversations.Message)
-	if !ok {
-		return nil
+	var content []conversations.Part
+	switch item := item.(type) {
+	case *conversations.Message:
+		content = item.Content
+	case *conversations.FunctionCallOutput:
+		content = item.Content
 	}
-	for _, p := range m.Content {
+	for _, p := range content {
 		if p.Type != conversations.InputFile {
 			continue
 		}
@@ -383,11 +389,11 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 			t.emitter.textDelta(e.Text, t.o.NewID)
 		case model.ToolCallStart:
 			t.endPlanning()
-			if e.Name == searchName && t.req.searches() {
+			if e.Name == searchName && searches(t.settings.Tools) {
 				t.planning = &planned{}
 				break
 			}
-			t.emitter.callStart(t.o.NewID("fc"), t.o.NewID("call"), e.Name)
+			t.emitter.callStart(t.newCall(e.Name))
 		case model.ToolCallDelta:
 			if t.planning != nil {
 				t.planning.arguments.WriteString(e.Arguments)
@@ -406,6 +412,18 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 		}
 	}
 	return "", fault.Upstreamf(errBroken, "The model's answer broke off.")
+}
+
+// newCall returns a call of the tool that the model knows by a name, under the
+// name that the caller has for it.
+func (t *turn) newCall(name string) *conversations.FunctionCall {
+	called := t.req.called(name)
+	c := &conversations.FunctionCall{
+		Status: conversations.InProgress, Namespace: called.Namespace, Name: called.Name, Custom: called.Custom,
+	}
+	c.ID = t.o.NewID(c.Prefix())
+	c.CallID = t.o.NewID("call")
+	return c
 }
 
 // end stores the turn and emits its last events. A turn that ran to its end and
