@@ -9,13 +9,17 @@ import (
 
 // CompleteChat answers a chat completion as a whole; see [chat.Service.Complete].
 func (s *Service) CompleteChat(ctx context.Context, caller Caller, req *chat.Request) (*chat.Completion, error) {
-	return s.chat.Complete(ctx, caller, req)
+	named := *req
+	named.Model = s.modelID(req.Model)
+	return s.chat.Complete(ctx, caller, &named)
 }
 
 // StreamChat answers a chat completion piece by piece. What refuses the request
 // is the error it returns, before any model is called; see [chat.Service.Stream].
 func (s *Service) StreamChat(ctx context.Context, caller Caller, req *chat.Request) (iter.Seq2[chat.Chunk, error], error) {
-	return s.chat.Stream(ctx, caller, req)
+	named := *req
+	named.Model = s.modelID(req.Model)
+	return s.chat.Stream(ctx, caller, &named)
 }
 
 // ChatCompletion returns a stored completion. The error is NotFound where the

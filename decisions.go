@@ -10,5 +10,7 @@ import (
 // organization is charged for the input tokens when it returns without an error.
 // See [decisions.Service.Decide] for the errors, and Decisions in the spec.
 func (s *Service) Decide(ctx context.Context, caller Caller, req *decisions.Request) (*decisions.Response, error) {
-	return s.decisions.Decide(ctx, caller, req)
+	named := *req
+	named.Model = s.modelID(req.Model)
+	return s.decisions.Decide(ctx, caller, &named)
 }

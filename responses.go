@@ -12,13 +12,17 @@ import (
 // failed in the middle, with the status failed. The error is what refused the
 // request before it began.
 func (s *Service) CreateResponse(ctx context.Context, caller Caller, req *responses.Request) (*responses.Response, error) {
-	return s.responses.Create(ctx, caller, req)
+	named := *req
+	named.Model = s.modelID(req.Model)
+	return s.responses.Create(ctx, caller, &named)
 }
 
 // StreamResponse makes a turn and yields its events. What refuses the request is
 // the error, or the one thing that the sequence yields; see [responses.Service.Stream].
 func (s *Service) StreamResponse(ctx context.Context, caller Caller, req *responses.Request) (iter.Seq2[responses.Event, error], error) {
-	return s.responses.Stream(ctx, caller, req)
+	named := *req
+	named.Model = s.modelID(req.Model)
+	return s.responses.Stream(ctx, caller, &named)
 }
 
 // Response returns a stored response. The error is NotFound.
@@ -53,5 +57,7 @@ func (s *Service) ResponseInput(ctx context.Context, caller Caller, id string, p
 // CountResponseInput returns how many input tokens a request has, history
 // included, without running it.
 func (s *Service) CountResponseInput(ctx context.Context, caller Caller, req *responses.Request) (int, error) {
-	return s.responses.CountInput(ctx, caller, req)
+	named := *req
+	named.Model = s.modelID(req.Model)
+	return s.responses.CountInput(ctx, caller, &named)
 }

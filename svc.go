@@ -68,6 +68,10 @@ type Options struct {
 	// model.Scorer decides, too.
 	Backend model.Backend
 
+	// Aliases are further names of models, from name to model ID. Answers, prices
+	// and the models of a key go by the ID.
+	Aliases map[string]string
+
 	// Search is the service behind the web search tool; nil refuses requests with
 	// the tool.
 	Search websearch.Client
@@ -98,6 +102,7 @@ type Options struct {
 type Service struct {
 	store         *storage.DB
 	models        *model.Models
+	aliases       map[string]string
 	accounts      *accounts.Service
 	decisions     *decisions.Service
 	chat          *chat.Service
@@ -116,9 +121,13 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Backend == nil {
 		o.Backend = builtin.New()
 	}
-	s := &Service{store: storage.Use(o.Store), models: model.Use(o.Backend)}
+	s := &Service{store: storage.Use(o.Store), models: model.Use(o.Backend), aliases: o.Aliases}
 	s.closers = append(s.closers, o.Store.Close)
-	var err error
+	err := s.checkAliases()
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
 	s.accounts, err = accounts.New(ctx, accounts.Options{
 		Store: o.Store, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Now: o.Now, NewID: o.NewID, Log: o.Logger,
 	})
@@ -127,7 +136,6 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.accounts.Close)
-	s.decisions = decisions.New(decisions.Options{Backend: o.Backend, Accounts: s.accounts})
 	s.files, err = files.New(files.Options{Store: o.Store, Extractor: o.Extractor, Now: o.Now, NewID: o.NewID, Log: o.Logger})
 	if err != nil {
 		s.Close()
@@ -146,6 +154,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		s.Close()
 		return nil, err
 	}
+	s.decisions = decisions.New(decisions.Options{
+		Backend: o.Backend, Accounts: s.accounts, States: states{s.conversations, s.files},
+	})
 	s.responses = responses.New(responses.Options{
 		Backend: o.Backend, Accounts: s.accounts, Conversations: s.conversations, Documents: s.files, Search: o.Search,
 		Now: o.Now, NewID: o.NewID, Log: o.Logger,
@@ -209,9 +220,33 @@ func (s *Service) Models(caller Caller) []model.Info {
 // Model returns the model with an ID. The error is NotFound, also for a model
 // that the caller's key may not use.
 func (s *Service) Model(caller Caller, id string) (model.Info, error) {
-	info, ok := s.models.Find(id)
-	if !ok || caller.Allow(id) != nil {
+	info, ok := s.models.Find(s.modelID(id))
+	if !ok || caller.Allow(info.ID) != nil {
 		return model.Info{}, fault.Missing(model.CodeNotFound, "model", id)
 	}
 	return info, nil
+}
+
+// modelID returns the ID of the model that a request names. Every method whose
+// request names a model asks for it.
+func (s *Service) modelID(name string) string {
+	if id, ok := s.aliases[name]; ok {
+		return id
+	}
+	return name
+}
+
+// checkAliases returns what is wrong with the further names of models.
+func (s *Service) checkAliases() error {
+	for name, id := range s.aliases {
+		if _, ok := s.models.Find(id); !ok {
+			return fmt.Errorf("svc: %q is an alias of the model %q, which does not exist", name, id)
+		}
+		for _, info := range s.models.List() {
+			if info.ID == name {
+				return fmt.Errorf("svc: the alias %q is the ID of a model", name)
+			}
+		}
+	}
+	return nil
 }

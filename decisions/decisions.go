@@ -27,6 +27,7 @@ const DefaultConcurrency = 8
 type Options struct {
 	Backend  model.Backend     // required; a model decides where it is a [model.Scorer] that lists it
 	Accounts *accounts.Service // required; decisions are charged there
+	States   States            // nil: states refer to nothing
 
 	// Concurrency is how many calls of the model one decision may have under
 	// way at once; 0 is [DefaultConcurrency].
@@ -38,12 +39,13 @@ type Options struct {
 type Service struct {
 	models      *model.Models
 	accounts    *accounts.Service
+	states      States
 	concurrency int
 }
 
 // New returns a Service.
 func New(o Options) *Service {
-	s := &Service{models: model.Use(o.Backend), accounts: o.Accounts, concurrency: o.Concurrency}
+	s := &Service{models: model.Use(o.Backend), accounts: o.Accounts, states: o.States, concurrency: o.Concurrency}
 	if s.concurrency <= 0 {
 		s.concurrency = DefaultConcurrency
 	}
@@ -59,7 +61,7 @@ const endpoint = "decisions"
 // Errors: Invalid for a request that breaks a rule of the interface or names a
 // model that does not decide, with the path to the fault as Param and before
 // the reason in the message; Denied for a model that the caller's key may not
-// use; NoCredits; Rejected for a request that does not fit the model's context
+// use; NoCredits; NotFound for a state that refers to what is not there; Rejected for a request that does not fit the model's context
 // window or leaves less than 1/128 of it free; and those of the model. All
 // calls of the model have ended when Decide returns.
 func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (*Response, error) {
@@ -75,6 +77,9 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 		return nil, err
 	}
 	if err := s.accounts.Afford(ctx, c); err != nil {
+		return nil, err
+	}
+	if err := s.resolve(ctx, c, p); err != nil {
 		return nil, err
 	}
 	plans := make([]*plan, len(p.questions))
@@ -115,12 +120,16 @@ func (s *Service) decider(id string) (model.Info, error) {
 // counted only where the length in bytes leaves a doubt.
 func (s *Service) checkWindow(ctx context.Context, info model.Info, base model.ScoreRequest, plans []*plan) error {
 	var questions strings.Builder
+	var images []model.Part
 	for _, p := range plans {
 		questions.WriteString(p.first.text + "\n")
+		for _, image := range p.question.images {
+			images = append(images, image)
+		}
 	}
 	req := &model.Request{Model: base.Model, Messages: []model.Message{
 		model.TextMessage(model.System, base.Instructions),
-		{Role: model.User, Parts: slices.Concat(base.State, []model.Part{model.Text(questions.String())})},
+		{Role: model.User, Parts: slices.Concat(base.State, images, []model.Part{model.Text(questions.String())})},
 	}}
 	most := info.Window() - info.Window()/128
 	if model.PromptTokens(req, func(text string) int { return len(text) }) <= most {

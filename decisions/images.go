@@ -41,19 +41,23 @@ func isWebP(data []byte) bool {
 	return len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP"
 }
 
-func parseImages(given []Image) ([]model.Image, error) {
-	if len(given) > MaxImages {
-		return nil, invalid("images/"+strconv.Itoa(MaxImages), "there may be at most %d images", MaxImages)
+// pictures are the images of a request, to which the limits apply together.
+type pictures struct{ count, size int }
+
+// parse returns the images of the list at a path.
+func (p *pictures) parse(list string, given []Image) ([]model.Image, error) {
+	if p.count+len(given) > MaxImages {
+		return nil, invalid(list+"/"+strconv.Itoa(MaxImages-p.count), "there may be at most %d images", MaxImages)
 	}
+	p.count += len(given)
 	images := make([]model.Image, len(given))
-	total := 0
 	for i, g := range given {
-		path := "images/" + strconv.Itoa(i)
+		path := list + "/" + strconv.Itoa(i)
 		img, err := parseImage(path, g)
 		if err != nil {
 			return nil, err
 		}
-		if total += len(img.Data); total > MaxImagesSize {
+		if p.size += len(img.Data); p.size > MaxImagesSize {
 			return nil, invalid(path, "the images must have at most %d bytes in total", MaxImagesSize)
 		}
 		images[i] = img

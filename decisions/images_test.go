@@ -46,11 +46,14 @@ func sized(t testing.TB, size int) string {
 
 func encode(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
+// parsePictures returns the images of a request.
+func parsePictures(given []Image) ([]model.Image, error) { return new(pictures).parse("images", given) }
+
 func TestParseImages(t *testing.T) {
 	is := is.New(t)
 	webpData, err := base64.StdEncoding.DecodeString(webpBase64)
 	is.NoErr(err)
-	images, err := parseImages([]Image{
+	images, err := parsePictures([]Image{
 		{"image/png", encode(pngBytes(t, 3, 2))},
 		{"image/jpeg", encode(jpegBytes(t, 2000, 20))},
 		{"image/webp", webpBase64},
@@ -66,12 +69,12 @@ func TestParseImages(t *testing.T) {
 func TestParseImagesAtTheLimits(t *testing.T) {
 	is := is.New(t)
 	half := Image{"image/png", sized(t, MaxImageSize)}
-	_, err := parseImages([]Image{half, half})
+	_, err := parsePictures([]Image{half, half})
 	is.NoErr(err)
-	_, err = parseImages([]Image{half, {"image/png", sized(t, MaxImageSize-100)}, {"image/png", sized(t, 100)}})
+	_, err = parsePictures([]Image{half, {"image/png", sized(t, MaxImageSize-100)}, {"image/png", sized(t, 100)}})
 	is.NoErr(err)
 	small := Image{"image/png", sized(t, 100)}
-	_, err = parseImages(slices.Repeat([]Image{small}, MaxImages))
+	_, err = parsePictures(slices.Repeat([]Image{small}, MaxImages))
 	is.NoErr(err)
 }
 
@@ -107,7 +110,7 @@ func TestParseImagesRefuses(t *testing.T) {
 		{"five images", slices.Repeat([]Image{good}, 5), "images/4", "images/4: there may be at most 4 images"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := parseImages(c.images)
+			_, err := parsePictures(c.images)
 			want := fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Param: c.path, Message: c.message}
 			if err == nil || *fault.From(err) != want {
 				t.Errorf("got  %+v\nwant %+v", err, want)

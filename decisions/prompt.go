@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,7 +42,7 @@ const letters = "ABCDEFGHIJKLMNOPQRST"
 func ask(q *question) (string, []model.Option) {
 	answers := make([]model.Option, len(q.options))
 	var b strings.Builder
-	b.WriteString(reminder + q.instructions + "\n")
+	b.WriteString(reminder + q.asked())
 	switch {
 	case q.kind == Score && q.reversed:
 		b.WriteString("The answers are levels of a scale, from the last to the first.\n")
@@ -60,12 +61,25 @@ func ask(q *question) (string, []model.Option) {
 	return b.String(), answers
 }
 
+// asked returns the line that says what is asked, which is empty where the
+// possible answers say it alone.
+func (q *question) asked() string {
+	described := func(o option) bool { return o.description != nil }
+	switch {
+	case q.instructions != "":
+		return q.instructions + "\n"
+	case q.kind == Noul && !slices.ContainsFunc(q.options, described):
+		return "Is the state true?\n"
+	}
+	return ""
+}
+
 // askGroups returns the text that asks in which of the groups the answer to q
 // lies, and the groups under their labels.
 func askGroups(q *question, groups [][]option) (string, []model.Option) {
 	answers := make([]model.Option, len(groups))
 	var b strings.Builder
-	b.WriteString(reminder + q.instructions + "\nThe answers stand in groups; the label is that of the group with the right answer.\n")
+	b.WriteString(reminder + q.asked() + "The answers stand in groups; the label is that of the group with the right answer.\n")
 	for i, group := range groups {
 		answers[i].Label = q.label(i)
 		b.WriteString("\n" + answers[i].Label + ":")

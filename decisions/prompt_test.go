@@ -54,7 +54,7 @@ func TestAsk(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			is := is.New(t)
-			questions, err := parseQuestions([]Question{c.question})
+			questions, err := parseQuestions([]Question{c.question}, MaxQuestions)
 			is.NoErr(err)
 			text, options := ask(&questions[0])
 			is.Equal(text, c.text)
@@ -78,7 +78,7 @@ func TestAskGroups(t *testing.T) {
 // order.
 func TestSplit(t *testing.T) {
 	for n := model.MaxLabels + 1; n <= MaxOptions; n++ {
-		questions, err := parseQuestions(one(Choice, string(optionsJSON(n))))
+		questions, err := parseQuestions(one(Choice, string(optionsJSON(n))), MaxQuestions)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import "encoding/json"
 
 // The limits of a request. Sizes are bytes after base64 is decoded.
 const (
-	MaxQuestions    = 16
+	MaxQuestions    = 16  // where a request does not say otherwise
 	MaxQuestionName = 100 // characters
 	MinOptions      = 2
 	MaxOptions      = 255
@@ -18,10 +18,18 @@ const (
 // Request is what to judge and what to ask about it. [Service.Decide] validates
 // it and does not change it.
 type Request struct {
-	Model     string
-	State     json.RawMessage // a JSON string, object or array
-	Questions []Question      // 1 to [MaxQuestions], in the order asked, names distinct
-	Images    []Image         // at most [MaxImages]
+	Model string
+
+	// State is a JSON string, object or array. An object with one member only,
+	// file_id or conversation, whose value is an ID of the service's, stands for
+	// what it names: the text of an uploaded file, or what was said in a
+	// conversation.
+	State     json.RawMessage
+	Questions []Question // 1 to MaxQuestions, in the order asked, names distinct
+	Images    []Image    // at most [MaxImages], those of the questions included
+
+	// MaxQuestions is how many questions are taken; 0 is [MaxQuestions].
+	MaxQuestions int
 }
 
 // Type is the type of a question.
@@ -38,7 +46,7 @@ const (
 type Question struct {
 	Name         string // at most [MaxQuestionName] characters
 	Type         Type
-	Instructions string // what is asked; required
+	Instructions string // what is asked; where it is empty the criteria speak for themselves
 
 	// Criteria is JSON whose shape depends on Type; null is the same as none.
 	// A description is a string, an object or an array.
@@ -47,11 +55,15 @@ type Question struct {
 	//     optional, and their descriptions.
 	//   - Choice: an object of [MinOptions] to [MaxOptions] options, from name to
 	//     description, or null for an option without one. Their order is kept.
-	//   - Score: an array of [MinLevels] to [MaxLevels] descriptions, in order.
+	//   - Score: an array of [MinLevels] to [MaxLevels] descriptions, in order; null
+	//     for a level without one.
 	Criteria json.RawMessage
+
+	// Images are pictures that belong to the question alone.
+	Images []Image
 }
 
-// Image is a picture that every question sees.
+// Image is a picture.
 type Image struct {
 	MediaType string // image/png, image/jpeg or image/webp
 	Base64    string // the file's bytes as one line of padded standard base64

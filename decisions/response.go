@@ -70,6 +70,18 @@ func answer(q *question, p []float64) Answer {
 	return a
 }
 
+// Best returns the index of the most likely outcome of a Choice or Score, the
+// first asked of several.
+func (a *Answer) Best() int {
+	best := 0
+	for i := range a.Outcomes {
+		if a.Outcomes[i].Probability > a.Outcomes[best].Probability {
+			best = i
+		}
+	}
+	return best
+}
+
 // Write writes the response as the interface shows it. Questions, options and
 // levels keep their order.
 func (r *Response) Write(w *jsonout.Writer) {

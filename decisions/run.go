@@ -28,13 +28,14 @@ type plan struct {
 // call is one call of the model and its result.
 type call struct {
 	text    string
+	images  []model.Image
 	options []model.Option
 	scores  *model.Scores
 }
 
 // newPlan plans the calls about q, twice where debias is set.
 func newPlan(q *question, debias bool) *plan {
-	p := &plan{question: q, first: new(call)}
+	p := &plan{question: q, first: &call{images: q.images}}
 	if debias {
 		opposite := *q
 		opposite.options = slices.Clone(q.options)
@@ -65,7 +66,7 @@ func (p *plan) lookInside() []*call {
 		}
 		part := *p.question
 		part.options = p.groups[g]
-		c := new(call)
+		c := &call{images: part.images}
 		c.text, c.options = ask(&part)
 		p.within[g] = c
 		calls = append(calls, c)
@@ -156,7 +157,7 @@ func (s *Service) ask(ctx context.Context, req model.ScoreRequest, c *call) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	req.Question, req.Options = c.text, c.options
+	req.Images, req.Question, req.Options = c.images, c.text, c.options
 	scores, err := s.models.Score(ctx, &req)
 	if err != nil {
 		return err

@@ -18,7 +18,8 @@ type question struct {
 	kind         Type
 	instructions string
 	options      []option
-	reversed     bool // the options stand in the opposite of the order asked
+	images       []model.Image // of the question alone
+	reversed     bool          // the options stand in the opposite of the order asked
 }
 
 // option is one possible answer.
@@ -30,6 +31,7 @@ type option struct {
 // parsed is a validated request.
 type parsed struct {
 	state     string // a string's text, or the JSON of an object or array
+	reference reference
 	questions []question
 	images    []model.Image
 }
@@ -47,15 +49,25 @@ func parse(req *Request) (*parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	questions, err := parseQuestions(req.Questions)
+	most := req.MaxQuestions
+	if most == 0 {
+		most = MaxQuestions
+	}
+	questions, err := parseQuestions(req.Questions, most)
 	if err != nil {
 		return nil, err
 	}
-	images, err := parseImages(req.Images)
+	var pictures pictures
+	images, err := pictures.parse("images", req.Images)
 	if err != nil {
 		return nil, err
 	}
-	return &parsed{state: state, questions: questions, images: images}, nil
+	for i := range questions {
+		if questions[i].images, err = pictures.parse("questions/"+questions[i].name+"/images", req.Questions[i].Images); err != nil {
+			return nil, err
+		}
+	}
+	return &parsed{state: state, reference: referenceIn(req.State), questions: questions, images: images}, nil
 }
 
 func parseState(raw json.RawMessage) (string, error) {
@@ -70,9 +82,9 @@ func parseState(raw json.RawMessage) (string, error) {
 	}
 }
 
-func parseQuestions(asked []Question) ([]question, error) {
-	if len(asked) < 1 || len(asked) > MaxQuestions {
-		return nil, invalid("questions", "must have 1 to %d questions", MaxQuestions)
+func parseQuestions(asked []Question, most int) ([]question, error) {
+	if len(asked) < 1 || len(asked) > most {
+		return nil, invalid("questions", "must have 1 to %d questions", most)
 	}
 	names := make(map[string]bool, len(asked))
 	questions := make([]question, len(asked))
@@ -89,9 +101,6 @@ func parseQuestions(asked []Question) ([]question, error) {
 		options, err := parseCriteria(path, q)
 		if err != nil {
 			return nil, err
-		}
-		if q.Instructions == "" {
-			return nil, invalid(path, "must have required property 'instructions'")
 		}
 		questions[i] = question{name: q.Name, kind: q.Type, instructions: q.Instructions, options: options}
 	}
@@ -210,8 +219,10 @@ func parseLevels(path string, criteria json.RawMessage) ([]option, error) {
 		}
 		switch shapeOfValid(level.description) {
 		case jsonString, jsonObject, jsonArray:
+		case jsonNull:
+			level.description = nil
 		default:
-			return nil, invalid(path+"/"+level.name, "must be a string, an object or an array")
+			return nil, invalid(path+"/"+level.name, "must be a string, an object, an array or null")
 		}
 		levels = append(levels, level)
 	}

@@ -1,13 +1,21 @@
 package httpapi
 
 import (
+	"strings"
+
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
 
 // decisionsPath is the one path whose errors have Shape B, with what lies below it.
 const decisionsPath = "/v1/systemone"
+
+// decides reports whether a path is one of Decisions.
+func decides(path string) bool {
+	return path == decisionsPath || strings.HasPrefix(path, decisionsPath+"/") || path == "/v1/decisions"
+}
 
 // maxDecisionBody is how large the body of a Decision may be, in bytes: what 8
 // MiB of images take in base64, and a state that fills the context window.
@@ -46,7 +54,7 @@ func decodeDecision(root *jsonin.Node) (*decisions.Request, error) {
 		req.Questions = append(req.Questions, decisions.Question{
 			Name:         q.Name(),
 			Type:         decisions.Type(q.Field("type").Text()),
-			Instructions: q.Field("instructions").Text(),
+			Instructions: instructions(q.Field("instructions")),
 			Criteria:     q.Field("criteria").Raw(),
 		})
 		if len(req.Questions) > decisions.MaxQuestions {
@@ -57,6 +65,27 @@ func decodeDecision(root *jsonin.Node) (*decisions.Request, error) {
 		req.Images = append(req.Images, decodeImage(image))
 	}
 	return req, root.Err()
+}
+
+// instructions reads what a question asks: a string, or an object or array that
+// the model reads as compact JSON.
+func instructions(n *jsonin.Node) string {
+	switch {
+	case n.Absent():
+		return ""
+	case n.IsObject() || n.IsArray():
+		return compact(n)
+	case !n.IsText():
+		n.Fail("must be a string, an object, an array or null")
+	}
+	return n.Text()
+}
+
+// compact returns the JSON of a value without blanks.
+func compact(n *jsonin.Node) string {
+	var w jsonout.Writer
+	w.Raw(n.Raw())
+	return string(w.Buf)
 }
 
 // decodeImage reads an image. Its errors name the image, not the member at

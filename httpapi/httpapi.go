@@ -121,7 +121,8 @@ func (a *API) routes() map[string]methods {
 		"/openapi.json": {"GET": a.describe},
 		"/readyz":       {"GET": a.ready},
 
-		decisionsPath: {"POST": authenticated(a.decide)},
+		decisionsPath:   {"POST": authenticated(a.decide)},
+		"/v1/decisions": {"POST": authenticated(a.createDecisions)},
 
 		"/v1/models":            {"GET": authenticated(a.listModels)},
 		"/v1/models/{model...}": {"GET": authenticated(a.getModel)},
@@ -156,6 +157,9 @@ func (a *API) handler(serve endpoint) http.Handler {
 		c := newCall(a, w, r)
 		defer c.finish()
 		c.w.Header().Set("X-Request-Id", c.id)
+		if decides(r.URL.Path) {
+			c.w.Header().Set("X-Typesafe-Request-Id", c.id) // what its clients read
+		}
 		if err := serve(c); err != nil {
 			c.fail(err)
 		}

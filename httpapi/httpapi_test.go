@@ -155,13 +155,17 @@ func TestModels(t *testing.T) {
 	missing := func(id string) string {
 		return `{"error":{"message":"No model found with id \"` + id + `\".","type":"invalid_request_error","param":null,"code":"model_not_found"}}`
 	}
+	const (
+		named1 = `{"name":"a/b","description":"Generates text.","release_date":"2020-09-13"}`
+		named2 = `{"name":"c","description":"Decides: answers typed questions about a state with probabilities.","release_date":"2020-09-13"}`
+	)
 	for _, c := range []struct {
 		key, path string
 		status    int
 		want      string
 	}{
-		{every, "/v1/models", 200, `{"object":"list","data":[` + first + `,` + second + `]}`},
-		{one.Secret, "/v1/models", 200, `{"object":"list","data":[` + second + `]}`},
+		{every, "/v1/models", 200, `{"object":"list","data":[` + first + `,` + second + `],"models":[` + named1 + `,` + named2 + `]}`},
+		{one.Secret, "/v1/models", 200, `{"object":"list","data":[` + second + `],"models":[` + named2 + `]}`},
 		{every, "/v1/models/a/b", 200, first},
 		{every, "/v1/models/c", 200, second},
 		{one.Secret, "/v1/models/c", 200, second},

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -18,13 +19,36 @@ func newModelObject(info model.Info) modelObject {
 	return modelObject{ID: info.ID, Object: "model", Created: info.Created, OwnedBy: info.OwnedBy}
 }
 
+// namedModel is a model as clients of Decisions list it.
+type namedModel struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	ReleaseDate string `json:"release_date"`
+}
+
+func newNamedModel(info model.Info) namedModel {
+	m := namedModel{Name: info.ID, ReleaseDate: time.Unix(info.Created, 0).UTC().Format(time.DateOnly)}
+	switch {
+	case info.Decides && info.Generates:
+		m.Description = "Decides and generates text."
+	case info.Decides:
+		m.Description = "Decides: answers typed questions about a state with probabilities."
+	default:
+		m.Description = "Generates text."
+	}
+	return m
+}
+
+// listModels answers with one list for each kind of client.
 func (a *API) listModels(c *call) error {
 	list := struct {
 		Object string        `json:"object"`
 		Data   []modelObject `json:"data"`
-	}{"list", []modelObject{}}
+		Models []namedModel  `json:"models"`
+	}{"list", []modelObject{}, []namedModel{}}
 	for _, info := range a.service.Models(c.caller) {
 		list.Data = append(list.Data, newModelObject(info))
+		list.Models = append(list.Models, newNamedModel(info))
 	}
 	return c.json(list)
 }

@@ -26,6 +26,7 @@ type ScoreRequest struct {
 	Model        string
 	Instructions string   // how to answer: the system message
 	State        []Part   // what is judged: text, then images
+	Images       []Image  // pictures that belong to the question, before it
 	Question     string   // what is asked, with the options listed under their labels
 	Options      []Option // 2 to [MaxLabels]
 }

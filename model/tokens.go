@@ -17,38 +17,30 @@ const frameTokens = 8
 
 // PromptTokens adds up the prompt of a request, its texts counted by text.
 func PromptTokens(req *Request, text func(string) int) int {
-	return promptTokens(req, text, frameTokens)
-}
-
-// PromptTextTokens is [PromptTokens] without what chat templates put around the
-// texts.
-func PromptTextTokens(req *Request, text func(string) int) int { return promptTokens(req, text, 0) }
-
-func promptTokens(req *Request, text func(string) int, frame int) int {
 	count := 0
 	for i := range req.Messages {
-		count += messageTokens(&req.Messages[i], text, frame)
+		count += messageTokens(&req.Messages[i], text)
 	}
 	for _, tool := range req.Tools {
-		count += frame + text(tool.Name) + text(tool.Description) + text(string(tool.Parameters))
+		count += frameTokens + text(tool.Name) + text(tool.Description) + text(string(tool.Parameters))
 	}
 	return count + text(string(req.Format.Schema))
 }
 
-func messageTokens(m *Message, text func(string) int, frame int) int {
-	count := frame
+func messageTokens(m *Message, text func(string) int) int {
+	count := frameTokens
 	for _, part := range m.Parts {
 		switch p := part.(type) {
 		case Text:
 			count += text(string(p))
 		case Document:
-			count += frame + text(p.Name) + text(p.Text)
+			count += frameTokens + text(p.Name) + text(p.Text)
 		case Image:
 			count += p.Tokens()
 		}
 	}
 	for _, call := range m.ToolCalls {
-		count += frame + text(call.Name) + text(call.Arguments)
+		count += frameTokens + text(call.Name) + text(call.Arguments)
 	}
 	return count
 }
@@ -56,20 +48,7 @@ func messageTokens(m *Message, text func(string) int, frame int) int {
 // EstimateTokens estimates the tokens in a text without a tokenizer: four bytes
 // of ASCII to a token, one token to any other character.
 func EstimateTokens(s string) int {
-	ascii, other := characters(s)
-	return (ascii+3)/4 + other
-}
-
-// LeastTokens returns how many tokens a text has at the least, whatever the
-// tokenizer, unless it is made to have few: six bytes of ASCII or four other
-// characters to a token. What an answer that nobody counted is charged must not
-// be more than it had.
-func LeastTokens(s string) int {
-	ascii, other := characters(s)
-	return (ascii+5)/6 + other/4
-}
-
-func characters(s string) (ascii, other int) {
+	ascii, other := 0, 0
 	for i := 0; i < len(s); {
 		if s[i] < utf8.RuneSelf {
 			ascii++
@@ -80,5 +59,5 @@ func characters(s string) (ascii, other int) {
 		other++
 		i += n
 	}
-	return ascii, other
+	return (ascii+3)/4 + other
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -47,6 +48,12 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&url, "upstream", "", "base `URL` of an OpenAI-compatible model server, such as http://127.0.0.1:11434/v1")
 	flags.StringVar(&key, "upstream-key", "", "bearer `key` sent to it")
 	flags.StringVar(&name, "upstream-model", "", "`name` of the model there; without it the model ID of the request")
+	var aliases map[string]string
+	flags.Func("alias", "further names of models: `name=model`, several with commas between them", func(value string) error {
+		var err error
+		aliases, err = parseAliases(aliases, value)
+		return err
+	})
 	flags.StringVar(&file, "config", "", "JSON `file` for several models and servers, and prices")
 	flags.DurationVar(&c.grace, "grace", 10*time.Second, "how long running requests may go on after SIGTERM")
 
@@ -70,7 +77,27 @@ func (e environment) config() (config, error) {
 	case key != "" || name != "":
 		err = errors.New("-upstream-key and -upstream-model need -upstream")
 	}
+	if c.models.aliases == nil {
+		c.models.aliases = aliases
+	} else {
+		maps.Copy(c.models.aliases, aliases)
+	}
 	return c, err
+}
+
+// parseAliases adds the aliases that a flag gives to those of flags before it.
+func parseAliases(aliases map[string]string, value string) (map[string]string, error) {
+	if aliases == nil {
+		aliases = map[string]string{}
+	}
+	for pair := range strings.SplitSeq(value, ",") {
+		name, id, ok := strings.Cut(strings.TrimSpace(pair), "=")
+		if !ok || name == "" || id == "" {
+			return nil, errors.New("must be name=model")
+		}
+		aliases[name] = id
+	}
+	return aliases, nil
 }
 
 // setFlags gives the flags the values that the environment has for them.
@@ -95,6 +122,8 @@ func variable(flag string) string {
 		return "SVC_SEARCH_URL"
 	case "upstream":
 		return "SVC_UPSTREAM_URL"
+	case "alias":
+		return "SVC_ALIASES"
 	case "key":
 		return "SVC_API_KEY"
 	}

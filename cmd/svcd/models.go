@@ -23,6 +23,7 @@ type models struct {
 	options       *openai.Options // nil is the built-in model
 	prices        map[string]accounts.Prices
 	defaultPrices *accounts.Prices
+	aliases       map[string]string // further names of models
 }
 
 // oneUpstream returns the models where everything goes to one server: the two
@@ -140,6 +141,15 @@ func (d *decoder) models(root *jsonin.Node) models {
 		if mod.Info.ID = item.Field("id").Text(); mod.Info.ID == "" {
 			item.Fail("must have an id")
 		}
+		for _, alias := range item.Field("aliases").Items(maxModels) {
+			if name := alias.Text(); name == "" || m.aliases[name] != "" {
+				alias.Fail("must be a name that no other model has")
+			}
+			if m.aliases == nil {
+				m.aliases = map[string]string{}
+			}
+			m.aliases[alias.Text()] = mod.Info.ID
+		}
 		if p := prices(item.Field("prices")); p != nil {
 			m.prices[mod.Info.ID] = *p
 		}
@@ -176,7 +186,7 @@ func (d *decoder) server(n *jsonin.Node) *openai.Server {
 // model decodes a model, whose prices and name are up to the caller.
 func (d *decoder) model(n *jsonin.Node, name string) openai.Model {
 	only(n, "id", "owned_by", "generates", "decides", "context_window", "vision", "reasoning_efforts", "debias",
-		"ask_probabilities", "prices", "targets")
+		"ask_probabilities", "prices", "targets", "aliases")
 	m := openai.Model{
 		Info: model.Info{
 			OwnedBy: n.Field("owned_by").Text(), ContextWindow: positive(n.Field("context_window")),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -162,6 +163,26 @@ func TestUpstreamFlags(t *testing.T) {
 				t.Errorf("got %+v, %v\nwant %+v", c.models, err, want)
 			}
 		})
+	}
+}
+
+// TestAliases reads further names of models from flags, the environment and a
+// configuration.
+func TestAliases(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "models.json")
+	config := `{"servers":{"s":{"url":"http://h/v1"}},"models":[{"id":"m","decides":true,"aliases":["a","b"],"targets":[{"server":"s"}]}]}`
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := environment{args: []string{"-alias", "x=svc-preview, y=m", "-alias", "z=m", "-config", file}, getenv: func(string) string { return "" }, stderr: &strings.Builder{}}
+	c, err := env.config()
+	if want := map[string]string{"a": "m", "b": "m", "x": "svc-preview", "y": "m", "z": "m"}; err != nil || !maps.Equal(c.models.aliases, want) {
+		t.Errorf("got %v, %v\nwant %v", c.models.aliases, err, want)
+	}
+	env.args, env.getenv = nil, func(name string) string { return map[string]string{"SVC_ALIASES": "jev-latest=svc-snap-preview"}[name] }
+	c, err = env.config()
+	if want := map[string]string{"jev-latest": "svc-snap-preview"}; err != nil || !maps.Equal(c.models.aliases, want) {
+		t.Errorf("got %v, %v\nwant %v", c.models.aliases, err, want)
 	}
 }
 

@@ -32,7 +32,7 @@ func (b *Backend) Score(ctx context.Context, req *model.ScoreRequest) (*model.Sc
 	if m == nil {
 		return nil, notFound(req.Model, nil)
 	}
-	if !m.Vision && slices.ContainsFunc(req.State, isImage) {
+	if !m.Vision && (len(req.Images) > 0 || slices.ContainsFunc(req.State, isImage)) {
 		return nil, errNoVision()
 	}
 	read := b.readScores
@@ -89,7 +89,11 @@ func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreReq
 // newScoreRequest returns the request that asks a question. What questions share
 // comes first and is the same to the byte.
 func newScoreRequest(t *target, req *model.ScoreRequest) *wireRequest {
-	parts := append(slices.Clip(req.State), model.Text(req.Question))
+	parts := slices.Clip(req.State)
+	for _, image := range req.Images {
+		parts = append(parts, image)
+	}
+	parts = append(parts, model.Text(req.Question))
 	zero := 0.0
 	w := &wireRequest{
 		Model: t.model(req.Model),

@@ -1,0 +1,88 @@
+package svc
+
+import (
+	"context"
+
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
+)
+
+// states reads what the state of a decision refers to.
+type states struct {
+	conversations *conversations.Service
+	files         *files.Service
+}
+
+// File implements decisions.States.
+func (s states) File(ctx context.Context, caller Caller, id string) (string, error) {
+	document, err := s.files.Stored(ctx, caller, id)
+	return document.Text, err
+}
+
+// Conversation implements decisions.States: a list of what was said and done, in
+// the words of the interface, without IDs.
+func (s states) Conversation(ctx context.Context, caller Caller, id string) (string, error) {
+	point, err := s.conversations.Continue(ctx, caller, "", id)
+	if err != nil {
+		return "", err
+	}
+	var w jsonout.Writer
+	w.Array()
+	for _, entry := range point.Entries {
+		if err := s.writeItem(ctx, caller, &w, entry.Item); err != nil {
+			return "", err
+		}
+	}
+	w.EndArray()
+	return string(w.Buf), nil
+}
+
+func (s states) writeItem(ctx context.Context, caller Caller, w *jsonout.Writer, item conversations.Item) error {
+	switch item := item.(type) {
+	case *conversations.Message:
+		w.Object()
+		w.Name("role").String(string(item.Role))
+		w.Name("content").Array()
+		for _, part := range item.Content {
+			if err := s.writePart(ctx, caller, w, part); err != nil {
+				return err
+			}
+		}
+		w.EndArray()
+		w.EndObject()
+	case *conversations.FunctionCall:
+		w.Object()
+		w.Name("type").String("function_call")
+		w.Name("name").String(item.Name)
+		w.Name("arguments").String(item.Arguments)
+		w.EndObject()
+	case *conversations.FunctionCallOutput:
+		w.Object()
+		w.Name("type").String("function_call_output")
+		w.Name("output").String(item.Output)
+		w.EndObject()
+	case *conversations.WebSearch:
+		w.Object()
+		w.Name("type").String("web_search_call")
+		w.Name("results").String(item.Results)
+		w.EndObject()
+	}
+	return nil
+}
+
+func (s states) writePart(ctx context.Context, caller Caller, w *jsonout.Writer, part conversations.Part) error {
+	if part.FileID == "" {
+		w.String(part.Text)
+		return nil
+	}
+	document, err := s.files.Stored(ctx, caller, part.FileID)
+	if err != nil {
+		return err
+	}
+	w.Object()
+	w.Name("file").String(document.Name)
+	w.Name("text").String(document.Text)
+	w.EndObject()
+	return nil
+}
