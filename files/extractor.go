@@ -12,7 +12,7 @@ import (
 // and hands them the other formats. Extract may be called concurrently.
 type Extractor interface {
 	// Extract reads a document of size bytes that is said to be of the format:
-	// PDF, Doc or Docx. It returns when ctx ends, with the context's error. Of a
+	// PDF or Word. It returns when ctx ends, with the context's error. Of a
 	// document that cannot be read the error is an *[Unreadable]. Any other error
 	// stands for a cause that can pass, and the document is tried again.
 	//

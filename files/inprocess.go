@@ -6,10 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 
-	"github.com/seed-506d8e5d/svc/files/doctext"
-	"github.com/seed-506d8e5d/svc/files/docxtext"
-	"github.com/seed-506d8e5d/svc/files/pdftext"
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // InProcess is the [Extractor] that reads documents in the program itself. The
@@ -26,42 +25,38 @@ func (InProcess) Extract(ctx context.Context, doc io.Reader, size int64, format 
 	if _, err := io.ReadFull(doc, data); err != nil {
 		return Extracted{}, fmt.Errorf("files: reading a document: %w", err)
 	}
-	read, err := extract(ctx, bytes.NewReader(data), format)
+	read, err := read(ctx, bytes.NewReader(data), format)
 	if err == nil || ctx.Err() != nil {
 		return read, err
 	}
 	return Extracted{}, &Unreadable{Reason: reasonOf(err), Err: err}
 }
 
-func extract(ctx context.Context, doc *bytes.Reader, format Format) (Extracted, error) {
-	switch format {
-	case PDF:
-		r, err := pdftext.Extract(ctx, doc, doc.Size(), pdftext.Limits{Text: MaxText})
-		return Extracted{Text: r.Text, Pages: r.Pages, Partial: r.Repaired}, err
-	case Doc:
-		r, err := doctext.Extract(ctx, doc, doc.Size())
-		return Extracted{Text: r.Text, Partial: r.Partial}, err
-	case Docx:
-		r, err := docxtext.Extract(ctx, doc, doc.Size())
-		return Extracted{Text: r.Text, Partial: r.Partial}, err
+// read finds the reader of the format. What it panics on is a document that the
+// reader broke on.
+func read(ctx context.Context, doc *bytes.Reader, format Format) (found Extracted, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			found, err = Extracted{}, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	for _, r := range readers {
+		if Format(r.Name()) == format {
+			text, err := r.Read(ctx, doc, doc.Size())
+			return Extracted{Text: text.Text, Pages: text.Pages, Partial: text.Partial}, err
+		}
 	}
 	return Extracted{}, fmt.Errorf("files: no reader for the format %s", format)
 }
 
 // reasonOf translates the errors of the readers.
 func reasonOf(err error) Reason {
-	for _, known := range []struct {
-		err    error
-		reason Reason
-	}{
-		{pdftext.ErrPassword, Password}, {doctext.ErrPassword, Password}, {docxtext.ErrPassword, Password},
-		{pdftext.ErrDamaged, Damaged}, {doctext.ErrDamaged, Damaged}, {docxtext.ErrDamaged, Damaged},
-		{pdftext.ErrTooLarge, TooLarge}, {doctext.ErrTooLarge, TooLarge}, {docxtext.ErrTooLarge, TooLarge},
-		{pdftext.ErrNotPDF, Mislabelled}, {doctext.ErrFormat, Mislabelled}, {docxtext.ErrFormat, Mislabelled},
-		{pdftext.ErrUndecodable, Undecodable},
+	for known, reason := range map[error]Reason{
+		reading.ErrFormat: Mislabelled, reading.ErrPassword: Password, reading.ErrDamaged: Damaged,
+		reading.ErrTooLarge: TooLarge, reading.ErrUndecodable: Undecodable,
 	} {
-		if errors.Is(err, known.err) {
-			return known.reason
+		if errors.Is(err, known) {
+			return reason
 		}
 	}
 	return Crashed

@@ -49,7 +49,7 @@ func (p *Process) Extract(ctx context.Context, doc io.Reader, size int64, format
 	if len(p.Command) == 0 {
 		return Extracted{}, errors.New("files: Process.Command is empty")
 	}
-	args := append(p.Command[1:len(p.Command):len(p.Command)], format.String(), strconv.FormatInt(size, 10))
+	args := append(p.Command[1:len(p.Command):len(p.Command)], string(format), strconv.FormatInt(size, 10))
 	cmd := exec.CommandContext(ctx, p.Command[0], args...)
 	cmd.Env = []string{"GOTRACEBACK=single", "GOMEMLIMIT=" + strconv.Itoa(processHeap)} // and none of the secrets
 	source := &source{Reader: doc}
@@ -161,7 +161,7 @@ func RunProcess(ctx context.Context, args []string, in io.Reader, out io.Writer)
 	if err := boundProcess(); err != nil {
 		return err
 	}
-	read, err := InProcess{}.Extract(ctx, in, size, formatNamed(args[0]))
+	read, err := InProcess{}.Extract(ctx, in, size, Format(args[0]))
 	head := processHead{Pages: read.Pages, Partial: read.Partial, Bytes: len(read.Text)}
 	if u, ok := errors.AsType[*Unreadable](err); ok {
 		head = processHead{Reason: u.Reason, Detail: beginningOf(u.Err.Error())}
@@ -180,13 +180,3 @@ func RunProcess(ctx context.Context, args []string, in io.Reader, out io.Writer)
 }
 
 func beginningOf(text string) string { return text[:min(len(text), maxComplaint)] }
-
-// formatNamed is the opposite of [Format.String].
-func formatNamed(name string) Format {
-	for _, f := range []Format{PDF, Doc, Docx} {
-		if f.String() == name {
-			return f
-		}
-	}
-	return 0
-}

@@ -107,17 +107,18 @@ func documents(t testing.TB) map[string]struct {
 		ok(t, err)
 		return string(data)
 	}
-	for dir, format := range map[string]Format{"doctext": Doc, "docxtext": Docx, "pdftext": PDF} {
+	for dir, format := range map[string]Format{"doctext": Word, "docxtext": Word, "pdftext": PDF} {
 		names := []string{"manual", "features"}
 		if format == PDF {
 			names = []string{"libreoffice", "pdftex", "cjk", "columns", "form"}
 		}
 		for _, name := range names {
 			path := filepath.Join(dir, "testdata", name)
-			found[name+"."+format.String()] = struct {
+			end := "." + strings.TrimSuffix(dir, "text")
+			found[name+end] = struct {
 				data, text string
 				format     Format
-			}{read(path + "." + format.String()), read(path + ".txt"), format}
+			}{read(path + end), read(path + ".txt"), format}
 		}
 	}
 	found["hello.pdf"] = struct {
@@ -204,7 +205,7 @@ func FuzzReadResult(f *testing.F) {
 
 func TestUnreadableDocuments(t *testing.T) {
 	files := documents(t)
-	locked, err := os.ReadFile("docxtext/testdata/password.docx")
+	locked, err := os.ReadFile("wordtext/testdata/password.docx")
 	ok(t, err)
 	lockedDoc, err := os.ReadFile("doctext/testdata/password.doc")
 	ok(t, err)
@@ -216,16 +217,14 @@ func TestUnreadableDocuments(t *testing.T) {
 			format     Format
 			want       Reason
 		}{
-			{"an encrypted .docx", string(locked), Docx, Password},
-			{"an encrypted .doc", string(lockedDoc), Doc, Password},
+			{"an encrypted .docx", string(locked), Word, Password},
+			{"an encrypted .doc", string(lockedDoc), Word, Password},
 			{"an encrypted PDF", string(lockedPDF), PDF, Password},
-			{"a .docx that is a .doc", files["manual.doc"].data, Docx, Mislabelled},
-			{"a .doc that is a .docx", files["manual.docx"].data, Doc, Mislabelled},
 			{"a PDF that is a .docx", files["manual.docx"].data, PDF, Mislabelled},
-			{"a .docx that is a PDF", files["hello.pdf"].data, Docx, Mislabelled},
+			{"a .docx that is a PDF", files["hello.pdf"].data, Word, Mislabelled},
 			{"a PDF that is text", "Dear Sir or Madam", PDF, Mislabelled},
-			{"an empty .docx", "", Docx, Mislabelled},
-			{"a cut .docx", files["manual.docx"].data[:4000], Docx, Damaged},
+			{"an empty .docx", "", Word, Mislabelled},
+			{"a cut .docx", files["manual.docx"].data[:4000], Word, Damaged},
 		} {
 			got, err := extractor.Extract(t.Context(), strings.NewReader(c.data), int64(len(c.data)), c.format)
 			u, _ := errors.AsType[*Unreadable](err)

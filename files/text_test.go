@@ -69,8 +69,8 @@ func TestFormatOfIgnoresCaseAndParameters(t *testing.T) {
 		"application/x-ndjson":             Plain,
 		"application/xml":                  Plain,
 		"application/pdf":                  PDF,
-		"application/msword":               Doc,
-		TypeByName("Annual Report.2.DOCX"): Docx,
+		"application/msword":               Word,
+		TypeByName("Annual Report.2.DOCX"): Word,
 	} {
 		got, err := FormatOf(mimeType)
 		if got != want || err != nil {
@@ -84,10 +84,21 @@ func TestFormatOfIgnoresCaseAndParameters(t *testing.T) {
 	}
 }
 
-func TestEveryExtensionIsOfASupportedType(t *testing.T) {
-	for extension, mimeType := range extensions {
-		if _, err := FormatOf(mimeType); err != nil {
-			t.Errorf("%s: %v", extension, err)
+func TestTypesByName(t *testing.T) {
+	const word = "application/vnd.openxmlformats-officedocument.wordprocessingml."
+	for name, want := range map[string]string{
+		"a.txt": "text/plain", "a.MD": "text/markdown", "a.csv": "text/csv", "a.tsv": "text/tab-separated-values",
+		"a.json": "application/json", "a.jsonl": "application/jsonl", "a.xml": "application/xml", "b/a.pdf": "application/pdf",
+		"a.doc": "application/msword", "a.dot": "application/msword", "a.docx": word + "document", "a.dotx": word + "template",
+		"a.docm": "application/vnd.ms-word.document.macroenabled.12", "a.dotm": "application/vnd.ms-word.template.macroenabled.12",
+		"a.png": "", "doc": "", "": "", ".": "",
+	} {
+		got := TypeByName(name)
+		if got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+		if _, err := FormatOf(got); got != "" && err != nil {
+			t.Errorf("%q: %v", got, err)
 		}
 	}
 }

@@ -3,88 +3,93 @@ package files
 import (
 	"mime"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/files/pdftext"
+	"github.com/seed-506d8e5d/svc/files/reading"
+	"github.com/seed-506d8e5d/svc/files/wordtext"
 )
 
-// Format is how the text of a document is found in its bytes.
-type Format uint8
+// Format is how the text of a document is found in its bytes: [Plain], or the
+// name of one of the readers.
+type Format string
 
-// The formats of the supported types. The zero value is none of them.
+// The formats of the supported types.
 const (
-	Plain Format = iota + 1 // the bytes are the text
-	PDF
-	Doc  // Word before 2007
-	Docx // Word since 2007
+	Plain Format = "plain" // the bytes are the text
+	PDF   Format = "pdf"
+	Word  Format = "word"
 )
 
-// String returns the name of the format: plain, pdf, doc or docx.
-func (f Format) String() string {
-	switch f {
-	case Plain:
-		return "plain"
-	case PDF:
-		return "pdf"
-	case Doc:
-		return "doc"
-	case Docx:
-		return "docx"
+// readers find the text of the documents that are not plain text. Another format
+// is a package of its own and a line here.
+var readers = []reading.Reader{
+	pdftext.Reader{},
+	wordtext.Reader{},
+}
+
+// plainTypes are the types of plain text; the first type of a name is the one
+// that it stands for.
+var plainTypes = []reading.Type{
+	{MIME: "text/plain", Names: []string{".txt"}},
+	{MIME: "text/markdown", Names: []string{".md"}},
+	{MIME: "text/x-markdown"},
+	{MIME: "text/csv", Names: []string{".csv"}},
+	{MIME: "application/csv"},
+	{MIME: "text/tab-separated-values", Names: []string{".tsv"}},
+	{MIME: "text/tsv"},
+	{MIME: "text/json"},
+	{MIME: "application/json", Names: []string{".json"}},
+	{MIME: "application/jsonl", Names: []string{".jsonl"}},
+	{MIME: "application/x-jsonlines"},
+	{MIME: "application/ndjson"},
+	{MIME: "application/x-ndjson"},
+	{MIME: "text/xml"},
+	{MIME: "application/xml", Names: []string{".xml"}},
+}
+
+// supported are all types, by format.
+func supported(yield func(Format, reading.Type) bool) {
+	for _, t := range plainTypes {
+		if !yield(Plain, t) {
+			return
+		}
 	}
-	return "none"
-}
-
-// types are the supported MIME types.
-var types = map[string]Format{
-	"text/plain":                Plain,
-	"text/markdown":             Plain,
-	"text/x-markdown":           Plain,
-	"text/csv":                  Plain,
-	"application/csv":           Plain,
-	"text/tab-separated-values": Plain,
-	"text/tsv":                  Plain,
-	"text/json":                 Plain,
-	"application/json":          Plain,
-	"application/jsonl":         Plain,
-	"application/x-jsonlines":   Plain,
-	"application/ndjson":        Plain,
-	"application/x-ndjson":      Plain,
-	"text/xml":                  Plain,
-	"application/xml":           Plain,
-	"application/pdf":           PDF,
-	"application/msword":        Doc,
-	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": Docx,
-}
-
-// extensions are the types of files by the ends of their names.
-var extensions = map[string]string{
-	".txt":   "text/plain",
-	".md":    "text/markdown",
-	".csv":   "text/csv",
-	".tsv":   "text/tab-separated-values",
-	".json":  "application/json",
-	".jsonl": "application/jsonl",
-	".xml":   "application/xml",
-	".pdf":   "application/pdf",
-	".doc":   "application/msword",
-	".docx":  "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	for _, r := range readers {
+		for _, t := range r.Types() {
+			if !yield(Format(r.Name()), t) {
+				return
+			}
+		}
+	}
 }
 
 // FormatOf returns the format of a MIME type, in any case and with or without
 // parameters, or an Invalid error with the code unsupported_file_type.
 func FormatOf(mimeType string) (Format, error) {
-	if f, ok := types[essence(mimeType)]; ok {
-		return f, nil
+	wanted := essence(mimeType)
+	for format, t := range supported {
+		if t.MIME == wanted {
+			return format, nil
+		}
 	}
 	e := fault.Invalidf("", "Files of the type %.100q are not supported; plain text, Markdown, CSV, TSV, JSON, JSONL, XML, PDF and Word documents are.", mimeType)
 	e.Code = CodeUnsupported
-	return 0, e
+	return "", e
 }
 
 // TypeByName returns the MIME type that the end of a file's name stands for, or
 // "" where it stands for none of the supported ones.
 func TypeByName(name string) string {
-	return extensions[strings.ToLower(path.Ext(name))]
+	end := strings.ToLower(path.Ext(name))
+	for _, t := range supported {
+		if end != "" && slices.Contains(t.Names, end) {
+			return t.MIME
+		}
+	}
+	return ""
 }
 
 // essence returns a MIME type without its parameters, in lower case.

@@ -58,7 +58,7 @@ func (s *Service) process(ctx context.Context, j job) error {
 	if err != nil {
 		return err
 	}
-	w := &extraction{job: j, record: r, format: format, log: s.log.With("organization", string(j.ns), "file", j.id, "format", format.String()), start: time.Now()}
+	w := &extraction{job: j, record: r, format: format, log: s.log.With("organization", string(j.ns), "file", j.id, "format", string(format)), start: time.Now()}
 	w.log.InfoContext(ctx, "extraction started", "bytes", r.Bytes)
 	err = s.tries(ctx, w)
 	if err == nil || ctx.Err() != nil || errors.Is(err, errNone) {

@@ -321,7 +321,7 @@ func TestInlineDocuments(t *testing.T) {
 		case "busy":
 			return Extracted{}, errBroken
 		}
-		return Extracted{Text: format.String() + " " + string(data)}, nil
+		return Extracted{Text: string(format) + " " + string(data)}, nil
 	}))
 	for _, c := range []struct {
 		name, mimeType, data string
@@ -331,7 +331,7 @@ func TestInlineDocuments(t *testing.T) {
 		{"a.txt", "text/plain", "\xef\xbb\xbfhello", model.Document{Name: "a.txt", Text: "hello"}, nil},
 		{"A.CSV", "", "a,b", model.Document{Name: "A.CSV", Text: "a,b"}, nil},
 		{"a.pdf", "", "x", model.Document{Name: "a.pdf", Text: "pdf x"}, nil},
-		{"", "application/msword", "x", model.Document{Text: "doc x"}, nil},
+		{"", "application/msword", "x", model.Document{Text: "word x"}, nil},
 		{"a", "", "x", model.Document{}, unsupported(`Files of the type "" are not supported; plain text, Markdown, CSV, TSV, JSON, JSONL, XML, PDF and Word documents are.`)},
 		{"a.txt", "text/plain", "\xff", model.Document{}, fault.Invalidf("", "The file is not text in UTF-8, nor in UTF-16 with a byte order mark.")},
 		{"a.docx", "", "locked", model.Document{}, fault.Invalidf("", "The document cannot be read. It is protected by a password.")},

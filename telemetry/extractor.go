@@ -27,13 +27,13 @@ func (e extractor) Unwrap() any { return e.inner }
 // Extract implements files.Extractor.
 func (e extractor) Extract(ctx context.Context, doc io.Reader, size int64, format files.Format) (files.Extracted, error) {
 	t := e.telemetry
-	ctx, span := t.tracer.Start(ctx, "extract "+format.String(), trace.WithAttributes(
-		attribute.String("svc.file.format", format.String()), attribute.Int64("svc.file.size", size)))
+	ctx, span := t.tracer.Start(ctx, "extract "+string(format), trace.WithAttributes(
+		attribute.String("svc.file.format", string(format)), attribute.Int64("svc.file.size", size)))
 	t.activeExtractions.Inc()
 	defer t.activeExtractions.Dec()
 	start := time.Now()
 	extracted, err := e.inner.Extract(ctx, doc, size, format)
-	t.extractions.WithLabelValues(format.String(), extractionError(err)).Observe(time.Since(start).Seconds())
+	t.extractions.WithLabelValues(string(format), extractionError(err)).Observe(time.Since(start).Seconds())
 	if unreadable, ok := errors.AsType[*files.Unreadable](err); ok {
 		span.SetAttributes(attribute.String("svc.file.reason", string(unreadable.Reason)))
 		endSpan(span, nil)

@@ -64,7 +64,7 @@ const (
 	labelTokenType = "gen_ai_token_type"     // input or output
 	labelError     = "error_type"            // a kind of fault or a reason of package files, empty for success
 	labelAccess    = "svc_store_access"      // view or update
-	labelFormat    = "svc_file_format"       // pdf, doc or docx
+	labelFormat    = "svc_file_format"       // pdf or word
 )
 
 // New returns a Telemetry that also shows what the Go runtime and the operating

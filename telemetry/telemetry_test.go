@@ -258,7 +258,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 	if _, err := tel.Search(searcher{errors.New(secret)}).Search(t.Context(), secret); err == nil {
 		t.Error("the search's error is lost")
 	}
-	for format, err := range map[files.Format]error{files.Docx: nil, files.PDF: &files.Unreadable{Reason: files.Password}} {
+	for format, err := range map[files.Format]error{files.Word: nil, files.PDF: &files.Unreadable{Reason: files.Password}} {
 		got, gotErr := tel.Extractor(reader{err}).Extract(t.Context(), nil, 0, format)
 		if got.Text != "text" || gotErr != err {
 			t.Errorf("got %v, %v", got, gotErr)
@@ -273,7 +273,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 		`gen_ai_server_request_duration_seconds_count{error_type="upstream",gen_ai_operation_name="chat",gen_ai_request_model="other"} 1`,
 		`gen_ai_server_request_duration_seconds_count{error_type="canceled",gen_ai_operation_name="chat",gen_ai_request_model="svc-preview"} 1`,
 		`svc_search_duration_seconds_count{error_type="internal"} 1`,
-		`svc_extraction_duration_seconds_count{error_type="",svc_file_format="docx"} 1`,
+		`svc_extraction_duration_seconds_count{error_type="",svc_file_format="word"} 1`,
 		`svc_extraction_duration_seconds_count{error_type="password",svc_file_format="pdf"} 1`,
 		`svc_extraction_duration_seconds_count{error_type="canceled",svc_file_format="pdf"} 1`,
 		`svc_extraction_active 0`,

@@ -24,22 +24,9 @@ package doctext
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-)
 
-// The ways in which a file can be refused. Errors of [Extract] wrap one of
-// these, or the error of the context.
-var (
-	// ErrFormat means that the file is not a .doc, whatever its name says.
-	ErrFormat = errors.New("doctext: not a .doc document")
-	// ErrPassword means that the document is encrypted.
-	ErrPassword = errors.New("doctext: the document is protected by a password")
-	// ErrDamaged means that the file is a .doc of which no text can be read.
-	ErrDamaged = errors.New("doctext: the document is damaged")
-	// ErrTooLarge means that the directory, a stream or the text is over a limit.
-	ErrTooLarge = errors.New("doctext: the document is too large")
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // Limits on what one document may hold.
@@ -53,37 +40,24 @@ const (
 	maxLabel     = 100       // characters of a list number or a name
 )
 
-// Result is what [Extract] read.
-type Result struct {
-	// Text is UTF-8 with "\n" line ends. It is empty for a document without text.
-	Text string
-	// Partial says that some of the document is damaged and that Text is the rest.
-	Partial bool
-}
-
-// Extract reads the text of the size bytes of r. The error wraps [ErrFormat],
-// [ErrPassword], [ErrDamaged] or [ErrTooLarge], or is that of ctx, which
+// Extract reads the text of the size bytes of r. The error wraps [reading.ErrFormat],
+// [reading.ErrPassword], [reading.ErrDamaged] or [reading.ErrTooLarge], or is that of ctx, which
 // Extract watches while it reads. Calls may run at the same time if r allows
 // concurrent ReadAt calls.
-func Extract(ctx context.Context, r io.ReaderAt, size int64) (res Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			res, err = Result{}, fmt.Errorf("%w: panic: %v", ErrDamaged, p)
-		}
-	}()
+func Extract(ctx context.Context, r io.ReaderAt, size int64) (reading.Text, error) {
 	if err := ctx.Err(); err != nil {
-		return Result{}, err
+		return reading.Text{}, err
 	}
 	f, err := open(ctx, r, size)
 	if err != nil {
-		return Result{}, err
+		return reading.Text{}, err
 	}
 	d, err := newDocument(f)
 	if err != nil {
-		return Result{}, err
+		return reading.Text{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return Result{}, err
+		return reading.Text{}, err
 	}
-	return Result{Text: d.String(), Partial: f.damaged}, nil
+	return reading.Text{Text: d.String(), Partial: f.damaged}, nil
 }

@@ -17,11 +17,12 @@ import (
 	"golang.org/x/text/encoding/japanese"
 
 	"github.com/seed-506d8e5d/svc/files/doctext"
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected texts in testdata")
 
-func extract(t *testing.T, data []byte) (doctext.Result, error) {
+func extract(t *testing.T, data []byte) (reading.Text, error) {
 	t.Helper()
 	return doctext.Extract(t.Context(), bytes.NewReader(data), int64(len(data)))
 }
@@ -50,7 +51,7 @@ func TestExtractDocuments(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			want := doctext.Result{Text: string(read(t, name+".txt"))}
+			want := reading.Text{Text: string(read(t, name+".txt"))}
 			if got != want {
 				t.Errorf("got partial %t and\n%s\nwant\n%s", got.Partial, got.Text, want.Text)
 			}
@@ -70,19 +71,19 @@ func TestExtractErrors(t *testing.T) {
 		data []byte
 		want error
 	}{
-		{"empty", nil, doctext.ErrFormat},
-		{"plain text", []byte("Dear Sir or Madam, the text of a letter."), doctext.ErrFormat},
-		{"rich text", []byte(`{\rtf1\ansi The text of a letter.}`), doctext.ErrFormat},
-		{"a zip", []byte("PK\x03\x04 and so on, as a .docx begins"), doctext.ErrFormat},
-		{"another compound file", compound(t, stream{name: "Workbook"}), doctext.ErrFormat},
-		{"an encrypted package", compound(t, stream{name: "EncryptionInfo"}, stream{name: "EncryptedPackage"}), doctext.ErrPassword},
-		{"with a password", read(t, "password.doc"), doctext.ErrPassword},
-		{"marked as encrypted", locked.bytes(t), doctext.ErrPassword},
-		{"an old one marked as encrypted", oldWord{magic: 0xA5DB, version: 45, flags: 0x0100}.stream(), doctext.ErrPassword},
-		{"cut short", features[:len(features)/4], doctext.ErrDamaged},
-		{"a header alone", features[:512], doctext.ErrDamaged},
-		{"a flat file cut short", oldWord{magic: 0xA5DB, version: 45}.stream()[:64], doctext.ErrDamaged},
-		{"no text in its place", beyond.bytes(t), doctext.ErrDamaged},
+		{"empty", nil, reading.ErrFormat},
+		{"plain text", []byte("Dear Sir or Madam, the text of a letter."), reading.ErrFormat},
+		{"rich text", []byte(`{\rtf1\ansi The text of a letter.}`), reading.ErrFormat},
+		{"a zip", []byte("PK\x03\x04 and so on, as a .docx begins"), reading.ErrFormat},
+		{"another compound file", compound(t, stream{name: "Workbook"}), reading.ErrFormat},
+		{"an encrypted package", compound(t, stream{name: "EncryptionInfo"}, stream{name: "EncryptedPackage"}), reading.ErrPassword},
+		{"with a password", read(t, "password.doc"), reading.ErrPassword},
+		{"marked as encrypted", locked.bytes(t), reading.ErrPassword},
+		{"an old one marked as encrypted", oldWord{magic: 0xA5DB, version: 45, flags: 0x0100}.stream(), reading.ErrPassword},
+		{"cut short", features[:len(features)/4], reading.ErrDamaged},
+		{"a header alone", features[:512], reading.ErrDamaged},
+		{"a flat file cut short", oldWord{magic: 0xA5DB, version: 45}.stream()[:64], reading.ErrDamaged},
+		{"no text in its place", beyond.bytes(t), reading.ErrDamaged},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := extract(t, c.data)
@@ -127,13 +128,13 @@ func (c *cancelingReader) ReadAt(p []byte, off int64) (int, error) {
 // The sizes of streams are whatever the file says.
 func TestExtractHostileSizes(t *testing.T) {
 	main, table := word97{pieces: []testPiece{{longText("text\r"), true}}}.streams()
-	want := doctext.Result{Text: strings.Repeat("text\n", 200), Partial: true}
+	want := reading.Text{Text: strings.Repeat("text\n", 200), Partial: true}
 	for _, size := range []uint64{1 << 40, 1<<63 - 1, 1 << 63} {
 		data := compound(t, stream{name: "WordDocument", data: main, size: size}, stream{name: tableName, data: table})
 		got, err := extract(t, data)
 		if size >= 1<<63 { // a negative size is none
-			if !errors.Is(err, doctext.ErrDamaged) {
-				t.Errorf("size %d: got %+v and %v, want ErrDamaged", size, got, err)
+			if !errors.Is(err, reading.ErrDamaged) {
+				t.Errorf("size %d: got %+v and %v, want reading.ErrDamaged", size, got, err)
 			}
 			continue
 		}
@@ -148,7 +149,7 @@ func TestExtractShortLastSector(t *testing.T) {
 	main, table := word97{pieces: []testPiece{{strings.Repeat("text\r", 1000), true}}}.streams()
 	data := compound(t, stream{name: tableName, data: table}, stream{name: "WordDocument", data: main})
 	got, err := extract(t, data[:len(data)-100])
-	if err != nil || got != (doctext.Result{Text: strings.Repeat("text\n", 1000)}) {
+	if err != nil || got != (reading.Text{Text: strings.Repeat("text\n", 1000)}) {
 		t.Errorf("got %+v and %v", got, err)
 	}
 	got, err = extract(t, data[:len(data)-5000])
@@ -163,8 +164,8 @@ func TestExtractLongDirectory(t *testing.T) {
 	streams := make([]stream, 1)
 	streams[0] = stream{name: "x", data: bytes.Repeat(entry("x", 2, 0, 0), entries)}
 	data := directoryOnly(streams[0].data)
-	if _, err := extract(t, data); !errors.Is(err, doctext.ErrTooLarge) {
-		t.Errorf("got %v, want ErrTooLarge", err)
+	if _, err := extract(t, data); !errors.Is(err, reading.ErrTooLarge) {
+		t.Errorf("got %v, want reading.ErrTooLarge", err)
 	}
 }
 
@@ -212,8 +213,8 @@ func TestExtractRepeatedPieces(t *testing.T) {
 	clx := binary.LittleEndian.AppendUint32([]byte{2}, uint32(len(positions)+len(entries)))
 	d := word97{pieces: []testPiece{{strings.Repeat("x", chars), true}},
 		tables: map[int][]byte{pieceTable: bytes.Join([][]byte{clx, positions, entries}, nil)}}
-	if _, err := extract(t, d.bytes(t)); !errors.Is(err, doctext.ErrTooLarge) {
-		t.Errorf("got %v, want ErrTooLarge", err)
+	if _, err := extract(t, d.bytes(t)); !errors.Is(err, reading.ErrTooLarge) {
+		t.Errorf("got %v, want reading.ErrTooLarge", err)
 	}
 }
 
@@ -250,7 +251,7 @@ func TestExtractOldVersions(t *testing.T) {
 				data = compound(t, stream{name: "WordDocument", data: data})
 			}
 			got, err := extract(t, data)
-			if err != nil || got != (doctext.Result{Text: c.want}) {
+			if err != nil || got != (reading.Text{Text: c.want}) {
 				t.Errorf("got %+v and %v, want %q", got, err, c.want)
 			}
 		})
@@ -272,7 +273,7 @@ func FuzzExtract(f *testing.F) {
 	f.Add(oldWord{0xA5DB, 45, 0x0419, 0, []byte("text\r")}.stream())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := doctext.Extract(t.Context(), bytes.NewReader(data), int64(len(data)))
-		if err != nil && got != (doctext.Result{}) {
+		if err != nil && got != (reading.Text{}) {
 			t.Errorf("got %+v with %v", got, err)
 		}
 	})
@@ -289,7 +290,7 @@ func FuzzStreams(f *testing.F) {
 		}
 		data := compound(t, stream{name: "WordDocument", data: main}, stream{name: tableName, data: table})
 		got, err := doctext.Extract(t.Context(), bytes.NewReader(data), int64(len(data)))
-		if err != nil && got != (doctext.Result{}) {
+		if err != nil && got != (reading.Text{}) {
 			t.Errorf("got %+v with %v", got, err)
 		}
 	})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // document is the text of a file before it is written out.
@@ -26,7 +28,7 @@ func newDocument(f *file) (*document, error) {
 	}
 	pieces := b.pieces()
 	if len(pieces) > maxRuns {
-		return nil, fmt.Errorf("%w: over %d pieces", ErrTooLarge, maxRuns)
+		return nil, fmt.Errorf("%w: over %d pieces", reading.ErrTooLarge, maxRuns)
 	}
 	d := &document{fib: b, runs: b.charRuns(), paragraphs: b.paragraphRuns(), lists: newLists(b)}
 	enc := b.encoding(pieces)
@@ -37,7 +39,7 @@ func newDocument(f *file) (*document, error) {
 		}
 		text := p.decode(data, enc)
 		if len(d.chars)+len(text) > maxChars {
-			return nil, fmt.Errorf("%w: over %d characters", ErrTooLarge, maxChars)
+			return nil, fmt.Errorf("%w: over %d characters", reading.ErrTooLarge, maxChars)
 		}
 		d.apply(p, text)
 		d.chars = append(d.chars, text...)
@@ -46,7 +48,7 @@ func newDocument(f *file) (*document, error) {
 		}
 	}
 	if len(d.chars) == 0 && sum(b.lengths[:]) > 0 {
-		return nil, fmt.Errorf("%w: no text where the FIB says", ErrDamaged)
+		return nil, fmt.Errorf("%w: no text where the FIB says", reading.ErrDamaged)
 	}
 	guessRowEnds(d.chars)
 	for _, p := range d.parts() {

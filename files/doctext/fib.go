@@ -3,6 +3,8 @@ package doctext
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // Versions by the number in the FIB. Those between are of Word 6 and 95.
@@ -70,11 +72,11 @@ func readFIB(f *file) (*fib, error) {
 	}
 	const smallest = 0x60
 	if len(main) < smallest {
-		return nil, fmt.Errorf("%w: the FIB is cut short", ErrDamaged)
+		return nil, fmt.Errorf("%w: the FIB is cut short", reading.ErrDamaged)
 	}
 	b := &fib{main: main, tables: main, version: u16(main, 2), flags: u16(main, 0x0A)}
 	if b.flags&flagEncrypted != 0 {
-		return nil, ErrPassword
+		return nil, reading.ErrPassword
 	}
 	lengthsAt := 0x34
 	if b.version >= word97 {

@@ -12,6 +12,7 @@ import (
 	"github.com/richardlehane/mscfb"
 
 	"github.com/seed-506d8e5d/svc/files/internal/word"
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // file gives the streams of a document by their names in lower case.
@@ -33,25 +34,25 @@ func open(ctx context.Context, r io.ReaderAt, size int64) (*file, error) {
 	f := &file{src: src}
 	magic := make([]byte, 8)
 	if _, err := io.ReadFull(io.NewSectionReader(src, 0, size), magic); err != nil {
-		return nil, src.classify(ErrFormat, err)
+		return nil, src.classify(reading.ErrFormat, err)
 	}
 	if isFlat(magic) {
 		if size > maxStream {
-			return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, size)
+			return nil, fmt.Errorf("%w: %d bytes", reading.ErrTooLarge, size)
 		}
 		src.Lift()
 		f.flat = make([]byte, size)
 		if _, err := io.ReadFull(io.NewSectionReader(src, 0, size), f.flat); err != nil {
-			return nil, src.classify(ErrDamaged, err)
+			return nil, src.classify(reading.ErrDamaged, err)
 		}
 		return f, nil
 	}
 	if string(magic) != compoundMagic {
-		return nil, ErrFormat
+		return nil, reading.ErrFormat
 	}
 	compound, err := mscfb.New(src)
 	if err != nil {
-		return nil, src.classify(ErrDamaged, err)
+		return nil, src.classify(reading.ErrDamaged, err)
 	}
 	src.Lift()
 	f.streams = map[string]*mscfb.File{}
@@ -65,9 +66,9 @@ func open(ctx context.Context, r io.ReaderAt, size int64) (*file, error) {
 	case f.streams[mainStream] != nil:
 		return f, nil
 	case f.streams["encryptedpackage"] != nil:
-		return nil, ErrPassword
+		return nil, reading.ErrPassword
 	}
-	return nil, fmt.Errorf("%w: the compound file holds no document", ErrFormat)
+	return nil, fmt.Errorf("%w: the compound file holds no document", reading.ErrFormat)
 }
 
 // isFlat knows the first bytes of Word 1 and 2, which used no compound file.
@@ -89,7 +90,7 @@ func (f *file) stream(name string) ([]byte, error) {
 	}
 	size := min(entry.Size, f.src.size)
 	if size > maxStream {
-		return nil, fmt.Errorf("%w: stream %q has %d bytes", ErrTooLarge, name, size)
+		return nil, fmt.Errorf("%w: stream %q has %d bytes", reading.ErrTooLarge, name, size)
 	}
 	if size < entry.Size {
 		f.damaged = true
@@ -150,7 +151,7 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 func (s *source) classify(otherwise, err error) error {
 	switch ended := s.Err(); {
 	case errors.Is(ended, word.ErrBudget):
-		return fmt.Errorf("%w: the directory is over %d bytes", ErrTooLarge, maxDirectory)
+		return fmt.Errorf("%w: the directory is over %d bytes", reading.ErrTooLarge, maxDirectory)
 	case ended != nil:
 		return ended
 	}

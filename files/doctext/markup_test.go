@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/seed-506d8e5d/svc/files/doctext"
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // Modifiers, as Word writes them.
@@ -45,7 +45,7 @@ func TestExtractCharacters(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := extract(t, word97{pieces: []testPiece{{c.chars, false}}}.bytes(t))
-			if err != nil || got != (doctext.Result{Text: c.want + "\n"}) {
+			if err != nil || got != (reading.Text{Text: c.want + "\n"}) {
 				t.Errorf("got %+v and %v, want %q", got, err, c.want+"\n")
 			}
 		})
@@ -55,7 +55,7 @@ func TestExtractCharacters(t *testing.T) {
 func TestExtractPieces(t *testing.T) {
 	prm := func(n int) []byte { return append([]byte{1, byte(n), 0}, make([]byte, n)...) }
 	d := word97{pieces: []testPiece{{"caf\u00e9 ", true}, {"いろは", false}, {"\u0093quoted\u0094\r", true}}}
-	want := doctext.Result{Text: "café いろは“quoted”\n"}
+	want := reading.Text{Text: "café いろは“quoted”\n"}
 	got, err := extract(t, d.bytes(t))
 	if err != nil || got != want {
 		t.Errorf("got %+v and %v, want %+v", got, err, want)
@@ -86,11 +86,11 @@ func TestExtractWithoutTheTableStream(t *testing.T) {
 	main, table := word97{pieces: []testPiece{{longText("text\r"), true}}}.streams()
 	want := longText("text\n")
 	got, err := extract(t, compound(t, stream{name: "WordDocument", data: main}))
-	if err != nil || got != (doctext.Result{Text: want, Partial: true}) {
+	if err != nil || got != (reading.Text{Text: want, Partial: true}) {
 		t.Errorf("none: got %+v and %v", got, err)
 	}
 	got, err = extract(t, compound(t, stream{name: "WordDocument", data: main}, stream{name: "0Table", data: table}))
-	if err != nil || got != (doctext.Result{Text: want}) {
+	if err != nil || got != (reading.Text{Text: want}) {
 		t.Errorf("the other: got %+v and %v", got, err)
 	}
 }
@@ -162,7 +162,7 @@ func TestExtractDocumentsInOrder(t *testing.T) {
 		46: append(words([]uint32{9, 20}), 1, 0),
 	}
 	got, err := extract(t, d.bytes(t))
-	want := doctext.Result{Text: "main[1] and[i]*[2]\n\n[1] foot\n\n[i] end\n\nComment (Ann): why\n\nbox\n\nsecond\n\nheader box\n"}
+	want := reading.Text{Text: "main[1] and[i]*[2]\n\n[1] foot\n\n[i] end\n\nComment (Ann): why\n\nbox\n\nsecond\n\nheader box\n"}
 	if err != nil || got != want {
 		t.Errorf("got %+v and %v, want %+v", got, err, want)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/files/internal/word"
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 var errNoPart = errors.New("no such part")
@@ -28,20 +29,17 @@ func openContainer(ctx context.Context, r io.ReaderAt, size int64) (*container, 
 	src := source{word.NewReader(ctx, r, maxDirectory)}
 	magic := make([]byte, 8)
 	if _, err := io.ReadFull(io.NewSectionReader(src, 0, size), magic); err != nil {
-		return nil, src.classify(ErrFormat, err)
-	}
-	if string(magic) == compoundMagic {
-		return nil, refuseCompound(ctx, r, size)
+		return nil, src.classify(reading.ErrFormat, err)
 	}
 	z, err := zip.NewReader(src, size)
 	if err != nil {
 		if bytes.HasPrefix(magic, []byte("PK")) {
-			return nil, src.classify(ErrDamaged, err)
+			return nil, src.classify(reading.ErrDamaged, err)
 		}
-		return nil, src.classify(ErrFormat, err)
+		return nil, src.classify(reading.ErrFormat, err)
 	}
 	if len(z.File) > maxParts {
-		return nil, fmt.Errorf("%w: %d parts", ErrTooLarge, len(z.File))
+		return nil, fmt.Errorf("%w: %d parts", reading.ErrTooLarge, len(z.File))
 	}
 	src.Lift()
 	c := &container{src: src, parts: make(map[string]*zip.File, len(z.File))}
@@ -70,27 +68,27 @@ func (c *container) read(name string, limit int64) ([]byte, error) {
 	}
 	const encrypted = 1
 	if f.Flags&encrypted != 0 {
-		return nil, ErrPassword
+		return nil, reading.ErrPassword
 	}
 	size := f.UncompressedSize64
 	if size > uint64(limit) || c.spent+int64(size) > maxTotal {
-		return nil, fmt.Errorf("%w: part %q unpacks to %d bytes", ErrTooLarge, name, size)
+		return nil, fmt.Errorf("%w: part %q unpacks to %d bytes", reading.ErrTooLarge, name, size)
 	}
 	if size > ratioFloor && size/maxRatio > f.CompressedSize64 {
-		return nil, fmt.Errorf("%w: part %q is a bomb", ErrTooLarge, name)
+		return nil, fmt.Errorf("%w: part %q is a bomb", reading.ErrTooLarge, name)
 	}
 	c.spent += int64(size)
 	rc, err := f.Open()
 	if err != nil {
-		return nil, c.src.classify(ErrDamaged, err)
+		return nil, c.src.classify(reading.ErrDamaged, err)
 	}
 	defer rc.Close()
 	data, err := io.ReadAll(rc) // archive/zip never reads more than the declared size
 	if err == nil {
 		return data, nil
 	}
-	err = c.src.classify(ErrDamaged, err)
-	if len(data) == 0 || !errors.Is(err, ErrDamaged) {
+	err = c.src.classify(reading.ErrDamaged, err)
+	if len(data) == 0 || !errors.Is(err, reading.ErrDamaged) {
 		return nil, err
 	}
 	c.damaged = true
@@ -119,7 +117,7 @@ type source struct{ *word.Reader }
 func (s source) classify(otherwise, err error) error {
 	switch ended := s.Err(); {
 	case errors.Is(ended, word.ErrBudget):
-		return fmt.Errorf("%w: the directory is over %d bytes", ErrTooLarge, maxDirectory)
+		return fmt.Errorf("%w: the directory is over %d bytes", reading.ErrTooLarge, maxDirectory)
 	case ended != nil:
 		return ended
 	}

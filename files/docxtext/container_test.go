@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-506d8e5d/svc/files/docxtext"
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // bomb is a part that unpacks to that many megabytes of zeros.
@@ -102,8 +102,8 @@ func TestExtractBombs(t *testing.T) {
 		{"a large directory", pack(t, longNames...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := extract(t, c.data); !errors.Is(err, docxtext.ErrTooLarge) {
-				t.Errorf("got %v, want ErrTooLarge", err)
+			if _, err := extract(t, c.data); !errors.Is(err, reading.ErrTooLarge) {
+				t.Errorf("got %v, want reading.ErrTooLarge", err)
 			}
 		})
 	}
@@ -131,7 +131,7 @@ func TestExtractWithoutLargeSidePart(t *testing.T) {
 		"word/document.xml", body(paragraph("text")+`<w:sectPr><w:headerReference w:id="r1"/></w:sectPr>`),
 		"word/_rels/document.xml.rels", relationships("r1", "header", "header1.xml", "r2", "styles", "styles.xml"))
 	got, err := extract(t, data)
-	want := docxtext.Result{Text: "text\n", Partial: true}
+	want := reading.Text{Text: "text\n", Partial: true}
 	if err != nil || got != want {
 		t.Errorf("got %+v and %v, want %+v", got, err, want)
 	}
@@ -146,7 +146,7 @@ func TestExtractUnderstatedSize(t *testing.T) {
 	}
 	binary.LittleEndian.PutUint32(data[i+24:], 1000)
 	got, err := extract(t, data)
-	if err != nil && !errors.Is(err, docxtext.ErrDamaged) || len(got.Text) > 1000 {
+	if err != nil && !errors.Is(err, reading.ErrDamaged) || len(got.Text) > 1000 {
 		t.Errorf("got %d bytes and %v", len(got.Text), err)
 	}
 }
@@ -164,8 +164,8 @@ func TestExtractUnknownMethod(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := extract(t, buf.Bytes()); !errors.Is(err, docxtext.ErrDamaged) {
-		t.Errorf("got %v, want ErrDamaged", err)
+	if _, err := extract(t, buf.Bytes()); !errors.Is(err, reading.ErrDamaged) {
+		t.Errorf("got %v, want reading.ErrDamaged", err)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestExtractFindsParts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := extract(t, pack(t, c.parts...))
-			if err != nil || got != (docxtext.Result{Text: "text\n"}) {
+			if err != nil || got != (reading.Text{Text: "text\n"}) {
 				t.Errorf("got %+v and %v", got, err)
 			}
 		})
@@ -220,7 +220,7 @@ func TestExtractSideParts(t *testing.T) {
 		"word/comments.xml", `<w:comments `+wordNS+`>`+note("comment", `w:author="Ann"`, "why")+note("comment", "", "how")+`</w:comments>`,
 	))
 	want := "[1]\n[2]\n[i]\n[1]\n*\n\n[1] three\n[2] two\n* four\n\n[i] end\n\nComment (Ann): why\nComment: how\n\nsecond header\nfirst header\n\nfooter\n"
-	if err != nil || got != (docxtext.Result{Text: want}) {
+	if err != nil || got != (reading.Text{Text: want}) {
 		t.Errorf("got %+v and %v, want %q", got, err, want)
 	}
 }

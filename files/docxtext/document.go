@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // document is what the parts of one document share while they are read.
@@ -48,11 +50,11 @@ func readDocument(ctx context.Context, c *container) (string, error) {
 		return "", err
 	}
 	body, err := d.walk(markup, nil)
-	if err != nil && (body == "" || !errors.Is(err, ErrDamaged)) {
+	if err != nil && (body == "" || !errors.Is(err, reading.ErrDamaged)) {
 		return "", err
 	}
 	if d.root != "document" {
-		return "", fmt.Errorf("%w: the main part is a %q", ErrFormat, d.root)
+		return "", fmt.Errorf("%w: the main part is a %q", reading.ErrFormat, d.root)
 	}
 	c.damaged = c.damaged || err != nil
 	sections := []string{body}
@@ -90,7 +92,7 @@ func mainPart(c *container) (string, error) {
 	}
 	const usual = "word/document.xml"
 	if !c.has(usual) {
-		return "", fmt.Errorf("%w: there is no main part", ErrFormat)
+		return "", fmt.Errorf("%w: there is no main part", reading.ErrFormat)
 	}
 	return usual, nil
 }
@@ -100,12 +102,12 @@ func (d *document) mainMarkup(main string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return mainMarkup(body)
+	return string(body), nil
 }
 
 // tolerate makes an error of damage a note of it, and returns other errors.
 func (d *document) tolerate(err error) error {
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, reading.ErrDamaged) {
 		d.c.damaged = true
 		return nil
 	}

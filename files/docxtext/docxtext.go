@@ -2,8 +2,7 @@
 // Open XML.
 //
 // [Extract] checks the directory of the container before it unpacks anything,
-// gives the main part to github.com/nguyenthenguyen/docx and reads the markup
-// that comes back, and then the parts which the document refers to: list
+// and reads the main part and then the parts which the document refers to: list
 // definitions, styles, notes, comments, headers and footers.
 //
 // The text reads as the document does on paper. A paragraph is a line, a table
@@ -20,22 +19,9 @@ package docxtext
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-)
 
-// The ways in which a file can be refused. Errors of [Extract] wrap one of
-// these, or the error of the context.
-var (
-	// ErrFormat means that the file is not a .docx, whatever its name says.
-	ErrFormat = errors.New("docxtext: not a .docx document")
-	// ErrPassword means that the document is encrypted.
-	ErrPassword = errors.New("docxtext: the document is protected by a password")
-	// ErrDamaged means that the file is a .docx of which no text can be read.
-	ErrDamaged = errors.New("docxtext: the document is damaged")
-	// ErrTooLarge means that the file, its unpacked parts or its text are over a limit.
-	ErrTooLarge = errors.New("docxtext: the document is too large")
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // Limits on what one document may unpack to. Above ratioFloor a part may not be
@@ -53,34 +39,21 @@ const (
 	maxDepth     = 2_000    // open elements
 )
 
-// Result is what [Extract] read.
-type Result struct {
-	// Text is UTF-8 with "\n" line ends. It is empty for a document without text.
-	Text string
-	// Partial says that some of the document is damaged and that Text is the rest.
-	Partial bool
-}
-
-// Extract reads the text of the size bytes of r. The error wraps [ErrFormat],
-// [ErrPassword], [ErrDamaged] or [ErrTooLarge], or is that of ctx, which
+// Extract reads the text of the size bytes of r. The error wraps [reading.ErrFormat],
+// [reading.ErrPassword], [reading.ErrDamaged] or [reading.ErrTooLarge], or is that of ctx, which
 // Extract watches while it reads. Calls may run at the same time if r allows
 // concurrent ReadAt calls.
-func Extract(ctx context.Context, r io.ReaderAt, size int64) (res Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			res, err = Result{}, fmt.Errorf("%w: panic: %v", ErrDamaged, p)
-		}
-	}()
+func Extract(ctx context.Context, r io.ReaderAt, size int64) (reading.Text, error) {
 	if err := ctx.Err(); err != nil {
-		return Result{}, err
+		return reading.Text{}, err
 	}
 	c, err := openContainer(ctx, r, size)
 	if err != nil {
-		return Result{}, err
+		return reading.Text{}, err
 	}
 	text, err := readDocument(ctx, c)
 	if err != nil {
-		return Result{}, err
+		return reading.Text{}, err
 	}
-	return Result{Text: text, Partial: c.damaged}, nil
+	return reading.Text{Text: text, Partial: c.damaged}, nil
 }

@@ -13,11 +13,12 @@ import (
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/files/docxtext"
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected texts in testdata")
 
-func extract(t *testing.T, data []byte) (docxtext.Result, error) {
+func extract(t *testing.T, data []byte) (reading.Text, error) {
 	t.Helper()
 	return docxtext.Extract(t.Context(), bytes.NewReader(data), int64(len(data)))
 }
@@ -46,7 +47,7 @@ func TestExtractDocuments(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			want := docxtext.Result{Text: string(read(t, name+".txt"))}
+			want := reading.Text{Text: string(read(t, name+".txt"))}
 			if got != want {
 				t.Errorf("got partial %t and\n%s\nwant\n%s", got.Partial, got.Text, want.Text)
 			}
@@ -114,21 +115,20 @@ func TestExtractErrors(t *testing.T) {
 		data []byte
 		want error
 	}{
-		{"empty", nil, docxtext.ErrFormat},
-		{"short", []byte("PK"), docxtext.ErrFormat},
-		{"plain text", []byte("Dear Sir or Madam, the text of a letter."), docxtext.ErrFormat},
-		{"rich text", []byte(`{\rtf1\ansi The text of a letter.}`), docxtext.ErrFormat},
-		{"a legacy document", legacy, docxtext.ErrFormat},
-		{"another zip", pack(t, "readme.txt", "Read me."), docxtext.ErrFormat},
-		{"a spreadsheet", pack(t, "_rels/.rels", relationships("r1", "officeDocument", "xl/workbook.xml"), "xl/workbook.xml", "<workbook/>"), docxtext.ErrFormat},
-		{"an encrypted package", read(t, "password.docx"), docxtext.ErrPassword},
-		{"an encrypted zip", encrypted, docxtext.ErrPassword},
-		{"cut short", features[:len(features)/2], docxtext.ErrDamaged},
-		{"no end", features[:len(features)-20], docxtext.ErrDamaged},
-		{"a main part without text", pack(t, "word/document.xml", "<w:document><w:body><w:p w:x='"), docxtext.ErrDamaged},
-		{"a main part of nothing", pack(t, "word/document.xml", ""), docxtext.ErrFormat},
-		{"nested too deep", pack(t, "word/document.xml", body(deep)), docxtext.ErrTooLarge},
-		{"a tag too long", pack(t, "word/document.xml", body(`<w:p `+strings.Repeat(`a="" `, 1<<18)+`/>`)), docxtext.ErrTooLarge},
+		{"empty", nil, reading.ErrFormat},
+		{"short", []byte("PK"), reading.ErrFormat},
+		{"plain text", []byte("Dear Sir or Madam, the text of a letter."), reading.ErrFormat},
+		{"rich text", []byte(`{\rtf1\ansi The text of a letter.}`), reading.ErrFormat},
+		{"a legacy document", legacy, reading.ErrFormat},
+		{"another zip", pack(t, "readme.txt", "Read me."), reading.ErrFormat},
+		{"a spreadsheet", pack(t, "_rels/.rels", relationships("r1", "officeDocument", "xl/workbook.xml"), "xl/workbook.xml", "<workbook/>"), reading.ErrFormat},
+		{"an encrypted zip", encrypted, reading.ErrPassword},
+		{"cut short", features[:len(features)/2], reading.ErrDamaged},
+		{"no end", features[:len(features)-20], reading.ErrDamaged},
+		{"a main part without text", pack(t, "word/document.xml", "<w:document><w:body><w:p w:x='"), reading.ErrDamaged},
+		{"a main part of nothing", pack(t, "word/document.xml", ""), reading.ErrFormat},
+		{"nested too deep", pack(t, "word/document.xml", body(deep)), reading.ErrTooLarge},
+		{"a tag too long", pack(t, "word/document.xml", body(`<w:p `+strings.Repeat(`a="" `, 1<<18)+`/>`)), reading.ErrTooLarge},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := extract(t, c.data)
@@ -155,7 +155,7 @@ func TestExtractPartial(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := extract(t, c.data)
-			want := docxtext.Result{Text: c.want, Partial: true}
+			want := reading.Text{Text: c.want, Partial: true}
 			if err != nil || got != want {
 				t.Errorf("got %+v and %v, want %+v", got, err, want)
 			}
@@ -181,7 +181,7 @@ func corrupt(t *testing.T, data []byte) []byte {
 
 func TestExtractEmptyDocument(t *testing.T) {
 	got, err := extract(t, pack(t, "word/document.xml", body("<w:p/>")))
-	if err != nil || got != (docxtext.Result{}) {
+	if err != nil || got != (reading.Text{}) {
 		t.Errorf("got %+v and %v, want an empty result", got, err)
 	}
 }
@@ -220,8 +220,8 @@ func (c *cancelingReader) ReadAt(p []byte, off int64) (int, error) {
 func TestExtractReportsReadErrors(t *testing.T) {
 	data := read(t, "features.docx")
 	_, err := docxtext.Extract(t.Context(), bytes.NewReader(data[:3000]), int64(len(data)))
-	if !errors.Is(err, docxtext.ErrDamaged) {
-		t.Errorf("got %v, want ErrDamaged", err)
+	if !errors.Is(err, reading.ErrDamaged) {
+		t.Errorf("got %v, want reading.ErrDamaged", err)
 	}
 }
 
@@ -239,7 +239,7 @@ func FuzzExtract(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := docxtext.Extract(t.Context(), bytes.NewReader(data), int64(len(data)))
-		if err != nil && got != (docxtext.Result{}) {
+		if err != nil && got != (reading.Text{}) {
 			t.Errorf("got %+v with %v", got, err)
 		}
 	})
@@ -256,7 +256,7 @@ func FuzzMarkup(f *testing.F) {
 			"word/_rels/document.xml.rels", relationships("r1", "styles", "styles.xml", "r2", "numbering", "numbering.xml"),
 			"word/styles.xml", styles, "word/numbering.xml", numbering)
 		got, err := docxtext.Extract(t.Context(), bytes.NewReader(data), int64(len(data)))
-		if err != nil && got != (docxtext.Result{}) {
+		if err != nil && got != (reading.Text{}) {
 			t.Errorf("got %+v with %v", got, err)
 		}
 	})

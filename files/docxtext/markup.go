@@ -12,6 +12,8 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
+
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // newDecoder reads markup leniently, once it is known to be safe to read.
@@ -21,7 +23,7 @@ func newDecoder(markup string) (*xml.Decoder, error) {
 		return nil, err
 	}
 	if longestTag(markup) > maxTag {
-		return nil, fmt.Errorf("%w: a tag of over %d bytes", ErrTooLarge, maxTag)
+		return nil, fmt.Errorf("%w: a tag of over %d bytes", reading.ErrTooLarge, maxTag)
 	}
 	d := xml.NewDecoder(strings.NewReader(markup))
 	d.Strict = false
@@ -37,7 +39,7 @@ func plainUTF8(markup string) (string, error) {
 		var err error
 		markup, err = enc.NewDecoder().String(markup)
 		if err != nil {
-			return "", fmt.Errorf("%w: %w", ErrDamaged, err)
+			return "", fmt.Errorf("%w: %w", reading.ErrDamaged, err)
 		}
 	}
 	markup = strings.ToValidUTF8(markup, "\uFFFD")

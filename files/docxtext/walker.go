@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // walker reads one part in document order.
@@ -66,12 +68,12 @@ func (w *walker) run(dec *xml.Decoder) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrDamaged, err)
+			return fmt.Errorf("%w: %w", reading.ErrDamaged, err)
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
 			if len(w.open) >= maxDepth {
-				return fmt.Errorf("%w: elements nest over %d deep", ErrTooLarge, maxDepth)
+				return fmt.Errorf("%w: elements nest over %d deep", reading.ErrTooLarge, maxDepth)
 			}
 			w.start(t)
 		case xml.EndElement:
@@ -80,7 +82,7 @@ func (w *walker) run(dec *xml.Decoder) error {
 			w.chars(t)
 		}
 		if w.doc.written+w.wrote > maxText {
-			return fmt.Errorf("%w: over %d bytes of text", ErrTooLarge, maxText)
+			return fmt.Errorf("%w: over %d bytes of text", reading.ErrTooLarge, maxText)
 		}
 	}
 }

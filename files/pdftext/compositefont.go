@@ -68,7 +68,7 @@ func (d *document) readComposite(n node, needProgram bool) *compositeFont {
 	c := &compositeFont{usual: 1, widths: map[uint32]float64{}, seen: map[uint32]glyph{}}
 	c.ordering = collections()[descendant.key("CIDSystemInfo").key("Ordering").bytes()]
 	d.readCodes(c, n.key("Encoding"))
-	if w, ok := descendant.key("DW").number(); ok {
+	if w, ok := descendant.key("DW").float(); ok {
 		c.usual = w / 1000
 	}
 	c.readWidths(descendant.key("W"))
@@ -115,7 +115,7 @@ func (c *compositeFont) readWidths(w node) {
 	set := 0
 	for i := 0; i < n && set < maxWidths; {
 		set++
-		first, ok := w.index(i).number()
+		first, ok := w.index(i).float()
 		if !ok || first < 0 || first > 0xffff {
 			i++
 			continue
@@ -124,15 +124,15 @@ func (c *compositeFont) readWidths(w node) {
 		if second.isArray() {
 			for j := range min(second.length(), 0x10000) {
 				set++
-				if x, ok := second.index(j).number(); ok {
+				if x, ok := second.index(j).float(); ok {
 					c.widths[uint32(first)+uint32(j)] = x / 1000
 				}
 			}
 			i += 2
 			continue
 		}
-		last, ok := second.number()
-		if x, isWidth := w.index(i + 2).number(); ok && isWidth && last <= 0xffff {
+		last, ok := second.float()
+		if x, isWidth := w.index(i + 2).float(); ok && isWidth && last <= 0xffff {
 			for cid := uint32(first); float64(cid) <= last; cid++ {
 				set++
 				c.widths[cid] = x / 1000

@@ -130,7 +130,7 @@ func (s *stream) extendedState(n node) {
 	entry := n.key("Font")
 	if f := s.doc.font(entry.index(0)); f != nil {
 		s.state.text.font = f
-		s.state.text.size, _ = entry.index(1).number()
+		s.state.text.size, _ = entry.index(1).float()
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/binary"
+
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // Encryption (ISO 32000-2, 7.6) by the standard security handler with the empty
@@ -37,10 +39,10 @@ const passwordPadding = "\x28\xBF\x4E\x5E\x4E\x75\x8A\x41\x64\x00\x4E\x56\xFF\xF
 	"\x2E\x2E\x00\xB6\xD0\x68\x3E\x80\x2F\x0C\xA9\xFE\x64\x53\x69\x7A"
 
 // newDecrypter reads an encryption dictionary without references in it. It
-// fails with ErrPassword when the empty password does not open the file.
+// fails with reading.ErrPassword when the empty password does not open the file.
 func newDecrypter(e object, id string) (*decrypter, error) {
 	if !e.get("Filter").isName("Standard") {
-		return nil, ErrPassword
+		return nil, reading.ErrPassword
 	}
 	d := &decrypter{streams: methodRC4, strings: methodRC4}
 	d.plainMetadata = e.get("EncryptMetadata").str == "false"
@@ -58,7 +60,7 @@ func newDecrypter(e object, id string) (*decrypter, error) {
 			bits = rc4Bits(e)
 		}
 	default:
-		return nil, ErrPassword
+		return nil, reading.ErrPassword
 	}
 	if d.streams == methodNone && d.strings == methodNone {
 		return d, nil // only attachments are encrypted
@@ -69,7 +71,7 @@ func newDecrypter(e object, id string) (*decrypter, error) {
 		d.key = fileKeyMD5(e, id, bits/8, d.plainMetadata)
 	}
 	if d.key == nil {
-		return nil, ErrPassword
+		return nil, reading.ErrPassword
 	}
 	return d, nil
 }

@@ -5,12 +5,12 @@
 //
 // A PDF does not hold text. It holds instructions to draw glyphs at places, in
 // objects that refer to each other, packed and possibly encrypted in a file
-// whose table of contents may be wrong. The package undoes this in three steps,
+// whose table of contents may be wrong. The package undoes this in two steps,
 // and its files are best read in this order, that of ISO 32000-2 for the most
 // part:
 //
-// First the upload is rewritten as the plainest PDF there is, under limits on
-// everything that a hostile file could blow up.
+// First the objects are found, under limits on everything that a hostile file
+// could blow up.
 //
 //   - object.go, lex.go, number.go: objects and their syntax (7.2, 7.3)
 //   - filter.go, lzw.go, predictor.go: the filters of streams (7.4)
@@ -18,12 +18,9 @@
 //     the file is damaged
 //   - crypt.go: encryption with the empty password (7.6)
 //   - pages.go: the page tree (7.7)
-//   - plain.go: the plain document; meter.go: the limits
+//   - reader.go: objects as the pages need them; meter.go: the limits
 //
-// Then github.com/ledongthuc/pdf, which by itself loops, panics and overflows the
-// stack on bad files, reads the plain document. That is reader.go.
-//
-// At last the pages are drawn, on nothing but a list of glyphs with places.
+// Then the pages are drawn, on nothing but a list of glyphs with places.
 //
 //   - pagetext.go: a page and its form fields (7.7.3, 12.5)
 //   - content.go, form.go, marked.go, textstate.go, matrix.go: content streams

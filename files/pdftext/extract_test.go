@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 var update = flag.Bool("update", false, "write the golden texts anew")
@@ -92,22 +94,22 @@ func TestErrors(t *testing.T) {
 		limits Limits
 		want   error
 	}{
-		{"password", readTestdata(t, "password.pdf"), Limits{}, ErrPassword},
-		{"empty", nil, Limits{}, ErrNotPDF},
-		{"text", []byte("Dear Sir or Madam"), Limits{}, ErrNotPDF},
-		{"header only", []byte("%PDF-1.7\n"), Limits{}, ErrDamaged},
-		{"no page left", groff[:500], Limits{}, ErrDamaged},
-		{"file limit", groff, Limits{File: 1000}, ErrTooLarge},
-		{"stream limit", groff, Limits{Stream: 100}, ErrTooLarge},
-		{"total limit", groff, Limits{Total: 100}, ErrTooLarge},
-		{"page limit", readTestdata(t, "weasyprint.pdf"), Limits{Pages: 2}, ErrTooLarge},
-		{"object limit", groff, Limits{Objects: 2}, ErrTooLarge},
-		{"operator limit", groff, Limits{Operators: 5}, ErrTooLarge},
-		{"text limit", groff, Limits{Text: 20}, ErrTooLarge},
+		{"password", readTestdata(t, "password.pdf"), Limits{}, reading.ErrPassword},
+		{"empty", nil, Limits{}, reading.ErrFormat},
+		{"text", []byte("Dear Sir or Madam"), Limits{}, reading.ErrFormat},
+		{"header only", []byte("%PDF-1.7\n"), Limits{}, reading.ErrDamaged},
+		{"no page left", groff[:500], Limits{}, reading.ErrDamaged},
+		{"file limit", groff, Limits{File: 1000}, reading.ErrTooLarge},
+		{"stream limit", groff, Limits{Stream: 100}, reading.ErrTooLarge},
+		{"total limit", groff, Limits{Total: 100}, reading.ErrTooLarge},
+		{"page limit", readTestdata(t, "weasyprint.pdf"), Limits{Pages: 2}, reading.ErrTooLarge},
+		{"object limit", bytes.ReplaceAll(groff, []byte("startxref"), []byte("lost xref")), Limits{Objects: 2}, reading.ErrTooLarge},
+		{"operator limit", groff, Limits{Operators: 5}, reading.ErrTooLarge},
+		{"text limit", groff, Limits{Text: 20}, reading.ErrTooLarge},
 		{"unmapped", sample{
 			font:    "<</Type/Font/Subtype/Type0/Encoding/Identity-H/DescendantFonts[<</Subtype/CIDFontType2>>]>>",
 			content: "BT /F 12 Tf 50 700 Td <00010002> Tj ET",
-		}.bytes(), Limits{}, ErrUndecodable},
+		}.bytes(), Limits{}, reading.ErrUndecodable},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -132,7 +134,7 @@ func TestCanceled(t *testing.T) {
 func TestReadError(t *testing.T) {
 	data := readTestdata(t, "groff.pdf")
 	_, err := Extract(t.Context(), bytes.NewReader(data), int64(len(data))+1, Limits{})
-	if err == nil || errors.Is(err, ErrDamaged) || errors.Is(err, ErrNotPDF) {
+	if err == nil || errors.Is(err, reading.ErrDamaged) || errors.Is(err, reading.ErrFormat) {
 		t.Errorf("got %v, want the error of reading", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"iter"
 	"slices"
+
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // File structure (ISO 32000-2, 7.5): where each object lies, and loading it.
@@ -327,7 +329,7 @@ func openFile(ctx context.Context, data []byte, limits Limits) (*file, error) {
 	m := &meter{ctx: ctx, limits: limits, size: int64(len(data))}
 	header := bytes.Index(data[:min(len(data), 8192)], []byte("%PDF-"))
 	if header < 0 && !bytes.Contains(data, []byte(" obj")) {
-		return nil, ErrNotPDF
+		return nil, reading.ErrFormat
 	}
 	// Offsets count from the header, but some count from the start of the file.
 	views := [][]byte{data[max(header, 0):]}

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzExtract looks for panics, which Extract turns into ErrDamaged, for hangs
+// FuzzExtract looks for panics, which Extract turns into reading.ErrDamaged, for hangs
 // and for text that is not UTF-8.
 func FuzzExtract(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.pdf")

@@ -3,6 +3,8 @@ package pdftext
 import (
 	"context"
 	"fmt"
+
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // meter counts what an extraction has spent and stops it when a limit is
@@ -31,10 +33,10 @@ func (m *meter) alive() bool {
 	return m.err == nil
 }
 
-// exceed stops the extraction with ErrTooLarge.
+// exceed stops the extraction with reading.ErrTooLarge.
 func (m *meter) exceed(what string) {
 	if m.err == nil {
-		m.err = fmt.Errorf("%w: %s", ErrTooLarge, what)
+		m.err = fmt.Errorf("%w: %s", reading.ErrTooLarge, what)
 	}
 }
 

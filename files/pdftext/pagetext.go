@@ -27,18 +27,50 @@ func rectangleOf(n node) *rectangle {
 	return r
 }
 
-func (d *document) readPage(n node, out *layout) {
-	in := &interpreter{doc: d, out: out, page: rectangleOf(n.key("MediaBox")), active: map[int]bool{}}
-	res := d.resources(n.key("Resources"), nil)
+func (d *document) readPage(p page, out *layout) {
+	in := &interpreter{doc: d, out: out, page: rectangleOf(d.file.node(p.box)), active: map[int]bool{}}
+	res := d.resources(d.file.node(p.resources), nil)
 	start := graphicsState{ctm: identityMatrix, text: textState{scale: 1}}
-	in.run(d.contents(n.key("Contents")), res, start)
-	annotations := n.key("Annots")
-	for i := range annotations.length() {
+	in.run(d.contents(d.file.node(p.contents)), res, start)
+	for _, n := range d.annotations(p.annots) {
 		if !d.meter.alive() {
 			return
 		}
-		in.annotation(annotations.index(i), res, start)
+		in.annotation(n, res, start)
 	}
+}
+
+// maxAnnotations bounds the annotations of one page.
+const maxAnnotations = 20_000
+
+// annotations lists those annotations of a page whose text is drawn on it, each
+// once.
+func (d *document) annotations(o object) (out []node) {
+	list := d.file.node(o)
+	seen := map[int]bool{}
+	for i := range min(list.length(), maxAnnotations) {
+		n := list.index(i)
+		if id := n.identity(); id != 0 && seen[id] {
+			continue
+		}
+		seen[n.identity()] = true
+		switch n.key("Subtype").name() {
+		case "Widget", "FreeText", "Stamp":
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// field returns an entry that a field may have from a parent (12.7.4.2).
+func (n node) field(key string) node {
+	for range maxRefChain {
+		if v := n.key(key); v.value.kind != null {
+			return v
+		}
+		n = n.key("Parent")
+	}
+	return node{}
 }
 
 // contents joins the content streams of a page.
@@ -118,8 +150,8 @@ func fieldValue(n node) string {
 	if n.key("Subtype").name() == "FreeText" {
 		return decodeText(n.key("Contents").bytes())
 	}
-	if kind := n.key("FT").name(); kind == "Tx" || kind == "Ch" {
-		return decodeText(n.key("V").bytes())
+	if kind := n.field("FT").name(); kind == "Tx" || kind == "Ch" {
+		return decodeText(n.field("V").bytes())
 	}
 	return ""
 }

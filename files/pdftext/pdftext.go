@@ -1,22 +1,31 @@
 package pdftext
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
-// The reasons why a file has no text to give. Everything else that Extract
-// returns is the context's error or that of reading the input.
-var (
-	ErrNotPDF      = errors.New("not a PDF file")
-	ErrPassword    = errors.New("the PDF needs a password")
-	ErrDamaged     = errors.New("the PDF is damaged")
-	ErrTooLarge    = errors.New("the PDF is over a limit when unpacked")
-	ErrUndecodable = errors.New("the PDF's fonts do not tell which characters their glyphs are")
-)
+// Reader is the [reading.Reader] of PDF files.
+type Reader struct{ Limits Limits }
+
+var _ reading.Reader = Reader{}
+
+// Name implements [reading.Reader].
+func (Reader) Name() string { return "pdf" }
+
+// Types implements [reading.Reader].
+func (Reader) Types() []reading.Type {
+	return []reading.Type{{MIME: "application/pdf", Names: []string{".pdf"}}}
+}
+
+// Read implements [reading.Reader].
+func (p Reader) Read(ctx context.Context, r io.ReaderAt, size int64) (reading.Text, error) {
+	res, err := Extract(ctx, r, size, p.Limits)
+	return reading.Text{Text: res.Text, Pages: res.Pages, Partial: res.Repaired}, err
+}
 
 // Limits bound one extraction. A zero field stands for its default. Whoever
 // reads files from strangers also bounds the memory of the process.
@@ -26,7 +35,7 @@ type Limits struct {
 	Total     int64 // decoded bytes of all streams; 512 MB
 	Text      int   // bytes of text; 64 MB
 	Pages     int   // 20,000
-	Objects   int   // 2,000,000
+	Objects   int   // found in a damaged file; 2,000,000
 	Operators int   // content stream operators; 100,000,000
 	Forms     int   // form XObjects drawn; 100,000
 }
@@ -63,45 +72,37 @@ type Result struct {
 // and may be called concurrently. Cancelling ctx stops it within moments with
 // the cause of the cancellation.
 //
-// It fails with ErrNotPDF, ErrPassword, ErrDamaged when no page can be found,
-// ErrTooLarge when a limit is passed, and ErrUndecodable when more than half of
+// It fails with reading.ErrFormat, reading.ErrPassword, reading.ErrDamaged when no page can be found,
+// reading.ErrTooLarge when a limit is passed, and reading.ErrUndecodable when more than half of
 // the glyphs have no known character; the counts of Result are set then. A file
 // that is cut short or damaged is no error as long as pages are left.
-func Extract(ctx context.Context, r io.ReaderAt, size int64, limits Limits) (res Result, err error) {
+func Extract(ctx context.Context, r io.ReaderAt, size int64, limits Limits) (Result, error) {
 	limits = limits.withDefaults()
 	if size > limits.File {
-		return Result{}, fmt.Errorf("%w: file", ErrTooLarge)
+		return Result{}, fmt.Errorf("%w: file", reading.ErrTooLarge)
 	}
 	data := make([]byte, size)
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), data); err != nil {
 		return Result{}, fmt.Errorf("pdftext: read: %w", err)
 	}
-	// The library panics on what it does not expect; nothing of it may escape.
-	defer func() {
-		if x := recover(); x != nil {
-			err = fmt.Errorf("%w: %v", ErrDamaged, x)
-		}
-	}()
 	f, err := openFile(ctx, data, limits)
 	if err != nil {
 		return Result{}, err
 	}
-	plain, err := f.plain()
-	if err != nil {
-		return Result{}, err
-	}
-	m, repaired := f.meter, f.repaired // the rest of f is not needed any more
-	d, err := readPlain(bytes.NewReader(plain), int64(len(plain)), m)
-	if err != nil {
-		return Result{}, err
-	}
-	res = d.extract()
-	res.Repaired = repaired
+	pages := f.pages()
 	switch {
-	case m.err != nil:
-		err = m.err
+	case f.meter.err != nil:
+		return Result{}, f.meter.err
+	case len(pages) == 0:
+		return Result{}, fmt.Errorf("%w: no pages", reading.ErrDamaged)
+	}
+	res := newDocument(f).extract(pages)
+	res.Repaired = f.repaired
+	switch {
+	case f.meter.err != nil:
+		err = f.meter.err
 	case res.Unmapped > res.Glyphs/2:
-		err = ErrUndecodable
+		err = reading.ErrUndecodable
 	}
 	if err != nil {
 		res.Text = ""

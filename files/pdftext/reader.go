@@ -1,58 +1,87 @@
 package pdftext
 
-import (
-	"fmt"
-	"io"
-	"math"
+import "math"
 
-	"github.com/ledongthuc/pdf"
-)
+// Reading the document: its objects as pages need them.
 
-// Reading the plain document through github.com/ledongthuc/pdf.
-
-// node is a value of the plain document. The library follows references as it
-// goes and panics on what it does not expect; a node is null then.
-type node struct{ value pdf.Value }
-
-func (n node) key(k string) (out node) {
-	defer func() {
-		if recover() != nil {
-			out = node{}
-		}
-	}()
-	return node{n.value.Key(k)}
+// node is a value of the file that references were followed to. The zero node is
+// null, and so is everything that it should have and has not.
+type node struct {
+	file   *file
+	value  object // of a stream, its dictionary
+	number int    // of the object, 0 for one within another
+	stream bool
+	raw    []byte // the stream's bytes, decrypted but not decoded
 }
 
-func (n node) index(i int) (out node) {
-	defer func() {
-		if recover() != nil {
-			out = node{}
+// node follows references. Images are null: no text is in them.
+func (f *file) node(o object) node {
+	id := 0
+	for range maxRefChain {
+		if o.kind != ref {
+			return node{file: f, value: o, number: id}
 		}
-	}()
-	return node{n.value.Index(i)}
+		id = o.int()
+		l, _ := f.load(id)
+		if l.isStream {
+			if l.value.get("Subtype").isName("Image") {
+				break
+			}
+			return node{file: f, value: l.value, number: id, stream: true, raw: l.raw}
+		}
+		o = l.value
+	}
+	return node{}
 }
 
-func (n node) length() int    { return n.value.Len() }
-func (n node) name() string   { return n.value.Name() }
-func (n node) bytes() string  { return n.value.RawString() }
-func (n node) isDict() bool   { return n.value.Kind() == pdf.Dict }
-func (n node) isStream() bool { return n.value.Kind() == pdf.Stream }
-func (n node) isArray() bool  { return n.value.Kind() == pdf.Array }
-func (n node) isString() bool { return n.value.Kind() == pdf.String }
+func (n node) key(k string) node { return n.file.node(n.value.get(k)) }
+
+func (n node) index(i int) node {
+	if n.value.kind != array || i < 0 || i >= len(n.value.items) {
+		return node{}
+	}
+	return n.file.node(n.value.items[i])
+}
+
+// length is the number of elements of an array.
+func (n node) length() int {
+	if n.value.kind != array {
+		return 0
+	}
+	return len(n.value.items)
+}
+
+func (n node) name() string {
+	if n.value.kind != name {
+		return ""
+	}
+	return n.value.str
+}
+
+// bytes is a string as it is written.
+func (n node) bytes() string {
+	if n.value.kind != text {
+		return ""
+	}
+	return n.value.str
+}
+
+func (n node) isDict() bool   { return n.value.kind == dict && !n.stream }
+func (n node) isStream() bool { return n.stream }
+func (n node) isArray() bool  { return n.value.kind == array }
+func (n node) isString() bool { return n.value.kind == text }
 
 // number returns the value of a finite number.
-func (n node) number() (float64, bool) {
-	switch n.value.Kind() {
-	case pdf.Integer, pdf.Real:
-		f := n.value.Float64()
-		return f, !math.IsNaN(f) && !math.IsInf(f, 0)
+func (n node) float() (float64, bool) {
+	if n.value.kind != number {
+		return 0, false
 	}
-	return 0, false
+	return n.value.num, !math.IsNaN(n.value.num) && !math.IsInf(n.value.num, 0)
 }
 
 // int returns a number as an int within 32 bits, 0 for anything else.
 func (n node) int() int {
-	f, _ := n.number()
+	f, _ := n.float()
 	if math.Abs(f) > math.MaxInt32 {
 		return 0
 	}
@@ -66,7 +95,7 @@ func (n node) numbers(count int) ([]float64, bool) {
 	}
 	out := make([]float64, count)
 	for i := range out {
-		v, ok := n.index(i).number()
+		v, ok := n.index(i).float()
 		if !ok {
 			return nil, false
 		}
@@ -75,13 +104,18 @@ func (n node) numbers(count int) ([]float64, bool) {
 	return out, true
 }
 
-// identity is the number of a dictionary or stream that has one of its own,
-// and 0 otherwise.
-func (n node) identity() int { return n.key(objectKey).int() }
+// identity is the number of a dictionary or stream that is an object of its
+// own, and 0 otherwise.
+func (n node) identity() int {
+	if n.value.kind != dict {
+		return 0
+	}
+	return n.number
+}
 
-// document is the plain document being read.
+// document is what the pages of a file share while they are read.
 type document struct {
-	reader    *pdf.Reader
+	file      *file
 	meter     *meter
 	fonts     map[int]*font  // by identity
 	forms     map[int][]byte // decoded form XObjects, by identity
@@ -91,55 +125,34 @@ type document struct {
 	unmapped  int
 }
 
-func readPlain(r io.ReaderAt, size int64, m *meter) (*document, error) {
-	reader, err := pdf.NewReader(r, size)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	d := &document{reader: reader, meter: m, fonts: map[int]*font{}, forms: map[int][]byte{}, hidden: map[int]bool{}}
-	groups := d.root().key(hiddenKey)
-	for i := range groups.length() {
-		if id := groups.index(i).identity(); id != 0 {
+func newDocument(f *file) *document {
+	d := &document{file: f, meter: f.meter, fonts: map[int]*font{}, forms: map[int][]byte{}, hidden: map[int]bool{}}
+	for _, group := range f.hiddenGroups() {
+		if id := f.node(group).identity(); id != 0 {
 			d.hidden[id] = true
 		}
 	}
-	return d, nil
+	return d
 }
-
-func (d *document) root() node { return node{d.reader.Trailer()}.key("Root") }
 
 // data decodes a stream, up to where it is damaged.
-func (d *document) data(n node) (out []byte) {
-	if !n.isStream() || !d.meter.alive() {
+func (d *document) data(n node) []byte {
+	if !n.stream {
 		return nil
 	}
-	defer func() {
-		if recover() != nil {
-			out = nil // a filter the library does not know, which the writer leaves none of
-		}
-	}()
-	r := n.value.Reader()
-	defer r.Close()
-	room := d.meter.room()
-	out, _ = io.ReadAll(io.LimitReader(r, room+1)) // damage ends the data
-	if int64(len(out)) > room {
-		d.meter.exceed("decoded stream")
-		return nil
-	}
-	d.meter.unpack(len(out))
-	return out
+	data, _ := d.file.decode(loaded{value: n.value, isStream: true, raw: n.raw})
+	return data
 }
 
-// extract reads every page.
-func (d *document) extract() Result {
+// extract reads the pages.
+func (d *document) extract(pages []page) Result {
 	var res Result
 	out := newLayout()
-	kids := d.root().key("Pages").key("Kids")
-	for i := range kids.length() {
+	for _, p := range pages {
 		if !d.meter.alive() {
 			break
 		}
-		d.readPage(kids.index(i), out)
+		d.readPage(p, out)
 		out.endPage()
 		res.Pages++
 		if out.size() > d.meter.limits.Text {

@@ -97,7 +97,7 @@ func (s *simpleFont) applyDifferences(differences node) {
 	code := 0
 	for i := range min(differences.length(), 4096) {
 		x := differences.index(i)
-		if v, ok := x.number(); ok {
+		if v, ok := x.float(); ok {
 			code = int(math.Max(-1, math.Min(v, 256)))
 			continue
 		}
@@ -120,7 +120,7 @@ func (s *simpleFont) applyDifferences(differences node) {
 func (s *simpleFont) readWidths(n node) {
 	scale := 0.001
 	if n.key("Subtype").name() == "Type3" {
-		if a, ok := n.key("FontMatrix").index(0).number(); ok && a != 0 {
+		if a, ok := n.key("FontMatrix").index(0).float(); ok && a != 0 {
 			scale = math.Abs(a)
 		}
 	}
@@ -129,13 +129,13 @@ func (s *simpleFont) readWidths(n node) {
 		s.standardWidths(n)
 		return
 	}
-	missing, _ := n.key("FontDescriptor").key("MissingWidth").number()
+	missing, _ := n.key("FontDescriptor").key("MissingWidth").float()
 	for code := range s.widths {
 		s.widths[code] = missing * scale
 	}
 	first := n.key("FirstChar").int()
 	for i := range min(widths.length(), 256) {
-		if w, ok := widths.index(i).number(); ok && first+i >= 0 && first+i < 256 {
+		if w, ok := widths.index(i).float(); ok && first+i >= 0 && first+i < 256 {
 			s.widths[first+i] = w * scale
 		}
 	}
