@@ -24,8 +24,8 @@ import (
 // The sequence is single use. It ends with the chunk that has the finish reason,
 // which is yielded once the completion is charged and, unless the request or the
 // caller's organization forbids it, stored; or with an error. When ctx ends or
-// the consumer stops, the model stops, nothing is stored, and what the model has
-// reported as used is charged. Chunks are the consumer's to keep.
+// the consumer stops, the model stops, nothing is stored, and what was used until
+// then is charged. Chunks are the consumer's to keep.
 func (s *Service) Stream(ctx context.Context, caller accounts.Caller, req *Request) (iter.Seq2[Chunk, error], error) {
 	r, err := s.start(ctx, caller, req)
 	if err != nil {
@@ -61,6 +61,8 @@ type run struct {
 	text       strings.Builder // of the answer so far
 	arguments  strings.Builder // of the call begun last
 	begun      bool            // the first chunk has been yielded
+	meter      generation.Meter
+	settled    bool // what was used is charged, or was tried to be
 }
 
 // start does everything that can refuse a request.
@@ -114,6 +116,7 @@ var errStopped = errors.New("chat: the consumer stopped")
 // everything: no transaction is open while it runs.
 func (r *run) chunks(ctx context.Context) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
+		defer r.abandon(ctx) // also where the consumer panics
 		err := r.generate(ctx, yield)
 		if err == nil {
 			last := r.chunk()
@@ -122,9 +125,8 @@ func (r *run) chunks(ctx context.Context) iter.Seq2[Chunk, error] {
 				yield(last, nil)
 				return
 			}
-		} else {
-			r.abandon(ctx)
 		}
+		r.abandon(ctx)
 		if err != errStopped {
 			yield(Chunk{}, err)
 		}
@@ -133,15 +135,11 @@ func (r *run) chunks(ctx context.Context) iter.Seq2[Chunk, error] {
 
 // generate yields the answer up to its finish.
 func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error {
-	for event, err := range generation.Stream(ctx, r.service.models, r.prompt, r.schema) {
+	for event, err := range generation.Stream(ctx, r.service.models, r.prompt, r.schema, &r.meter) {
 		if err != nil {
 			return err
 		}
-		switch e := event.(type) {
-		case model.Usage:
-			r.completion.Usage = e
-			continue
-		case model.Finish:
+		if e, ok := event.(model.Finish); ok {
 			r.completion.FinishReason = e.Reason
 			return nil
 		}
@@ -190,6 +188,8 @@ func (r *run) endCall() {
 // does not change that it is paid for.
 func (r *run) finish(ctx context.Context) error {
 	c := &r.completion
+	r.settled = true
+	c.Usage = r.meter.Usage()
 	r.endCall()
 	if text := r.text.String(); text != "" || len(c.ToolCalls) == 0 {
 		c.Content = &text
@@ -211,11 +211,15 @@ func (r *run) finish(ctx context.Context) error {
 	return err
 }
 
-// abandon charges what the model reported before the completion failed or was
-// given up. The caller of the completion has another error to be told, or has
-// gone: an error here is logged.
+// abandon charges what was used before the completion failed or was given up,
+// unless that was done. The caller of the completion has another error to be
+// told, or has gone: an error here is logged.
 func (r *run) abandon(ctx context.Context) {
-	if r.completion.Usage == (model.Usage{}) {
+	if r.settled {
+		return
+	}
+	r.settled = true
+	if r.completion.Usage = r.meter.Usage(); r.completion.Usage == (model.Usage{}) {
 		return
 	}
 	if _, err := r.service.accounts.Charge(context.WithoutCancel(ctx), r.caller, r.use(""), nil); err != nil {

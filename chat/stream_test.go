@@ -190,12 +190,15 @@ func TestTheCompletionIsStoredAndChargedBeforeTheLastChunk(t *testing.T) {
 
 func TestAFailedCompletionCostsWhatTheModelReported(t *testing.T) {
 	failure := &fault.Error{Kind: fault.Upstream, Code: fault.CodeUpstream, Message: "The model failed."}
+	estimated := generated("")
+	estimated.InputTokens, estimated.OutputTokens = 1, 1
 	for name, c := range map[string]struct {
 		answer modeltest.Answer
 		want   []accounts.Use
 	}{
 		"usage reported": {modeltest.Fail(failure, model.TextDelta{Text: "x"}, modeltest.DefaultUsage), []accounts.Use{generated("")}},
-		"no usage":       {modeltest.Fail(failure, model.TextDelta{Text: "x"}), nil},
+		"no usage":       {modeltest.Fail(failure, model.TextDelta{Text: "x"}), []accounts.Use{estimated}},
+		"refused":        {modeltest.Fail(failure), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t, c.answer)
@@ -244,6 +247,19 @@ func TestAConsumerThatStopsStopsTheModelAndPaysWhatItReported(t *testing.T) {
 	equal(t, e.script.UnderWay(), 0)
 	equal(t, e.uses(e.caller), []accounts.Use{generated("")})
 	equal(t, e.kept(e.caller), nil)
+}
+
+func TestAConsumerThatPanicsPaysWhatItSaw(t *testing.T) {
+	e := newEnv(t, modeltest.Text("x", "y"))
+	chunks, err := e.Stream(t.Context(), e.caller, ask("Hi"))
+	e.ok(err)
+	func() {
+		defer func() { _ = recover() }()
+		for range chunks {
+			panic("consumer")
+		}
+	}()
+	equal(t, len(e.uses(e.caller)), 1)
 }
 
 func TestAnAnswerThatEndedIsPaidThoughTheCallerLeft(t *testing.T) {

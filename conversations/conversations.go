@@ -50,6 +50,8 @@ type Service struct {
 	now   func() time.Time
 	newID func(prefix string) string
 	log   *slog.Logger
+
+	queues queues
 }
 
 // New returns a Service over a store, which it does not close.

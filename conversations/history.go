@@ -11,98 +11,6 @@ import (
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
-// Range is a run of sequence numbers: First is in it, End is not.
-type Range struct{ First, End uint64 }
-
-// MarshalJSON writes a range as a pair.
-func (r Range) MarshalJSON() ([]byte, error) { return json.Marshal([2]uint64{r.First, r.End}) }
-
-// UnmarshalJSON reads a pair.
-func (r *Range) UnmarshalJSON(data []byte) error {
-	var pair [2]uint64
-	err := json.Unmarshal(data, &pair)
-	r.First, r.End = pair[0], pair[1]
-	return err
-}
-
-// Lineage is the history at some point of a conversation: the ranges of its
-// items, in order.
-type Lineage []Range
-
-// With returns the lineage with ranges behind it, as one range where they
-// touch. l is not changed.
-func (l Lineage) With(ranges ...Range) Lineage {
-	joined := slices.Clone(l)
-	for _, r := range ranges {
-		n := len(joined)
-		switch {
-		case r.First == r.End:
-		case n > 0 && joined[n-1].End == r.First:
-			joined[n-1].End = r.End
-		default:
-			joined = append(joined, r)
-		}
-	}
-	return joined
-}
-
-// head is where a conversation goes on.
-type head struct {
-	Next    uint64  `json:"next"`            // number of the next item
-	Turn    string  `json:"turn,omitempty"`  // ID of the response written last
-	Lineage Lineage `json:"lineage"`         // the history after that turn
-	Added   Lineage `json:"added,omitempty"` // the items that were added since
-}
-
-// unseen returns the items that were added to the conversation since a point
-// was read, if no turn was written since.
-func (h *head) unseen(p *Point) Lineage {
-	if p.head == nil || p.head.Turn != h.Turn {
-		return nil
-	}
-	var unseen Lineage
-	for _, r := range h.Added {
-		if r.First = max(r.First, p.head.Next); r.First < r.End {
-			unseen = append(unseen, r)
-		}
-	}
-	return unseen
-}
-
-func readHead(tx storage.Tx, conversation string) (head, error) {
-	var h head
-	err := storage.GetJSON(tx, headKey(conversation), &h)
-	if errors.Is(err, storage.ErrNotFound) {
-		err = nil // a new conversation
-	}
-	return h, err
-}
-
-// write numbers and stores entries and returns their range.
-func (h *head) write(tx storage.Tx, conversation string, entries []Entry) (Range, error) {
-	written := Range{First: h.Next}
-	for i := range entries {
-		e := entries[i]
-		e.Seq = h.Next
-		h.Next++
-		data, err := encodeEntry(e)
-		if err != nil {
-			return written, err
-		}
-		if err := tx.Set(itemKey(conversation, e.Seq), data); err != nil {
-			return written, err
-		}
-		if !e.listed() {
-			continue
-		}
-		if err := tx.Set(indexKey(e.Item.ItemID()), place(conversation, e.Seq)); err != nil {
-			return written, err
-		}
-	}
-	written.End = h.Next
-	return written, nil
-}
-
 // writeDead stores the entries of a turn that failed, apart from those that
 // lists and histories read.
 func writeDead(tx storage.Tx, conversation, turn string, entries []Entry) (Range, error) {
@@ -124,6 +32,7 @@ type Turn struct {
 	Conversation string          `json:"conversation"`
 	History      Lineage         `json:"history,omitempty"` // what came before it
 	Items        Range           `json:"items"`             // its own items: its input, then its output; of a dead turn numbered by themselves
+	From         uint64          `json:"from,omitempty"`    // where the run begins that they lengthen the history by, if it is before them
 	Inputs       int             `json:"inputs"`            // how many of its items were input
 	Dead         bool            `json:"dead,omitempty"`    // whether it failed or was cancelled: nothing continues from it
 	Body         json.RawMessage `json:"body"`              // what package responses keeps with it
@@ -134,8 +43,6 @@ type Point struct {
 	Conversation string // empty where the turn begins a new one
 	Lineage      Lineage
 	Entries      []Entry // the items of the history, in order
-
-	head *head // of the conversation, where it is continued from there
 }
 
 // maxHistory is how many bytes the items of a history may take in the store. It
@@ -180,7 +87,11 @@ func (p *Point) behindTurn(tx storage.Tx, id string) error {
 	if t.Dead {
 		return fault.Invalidf("previous_response_id", "The response %q did not complete: it cannot be continued from.", id)
 	}
-	p.Conversation, p.Lineage = t.Conversation, t.History.With(t.Items)
+	run := t.Items
+	if t.From != 0 {
+		run.First = t.From
+	}
+	p.Conversation, p.Lineage = t.Conversation, t.History.With(run)
 	return nil
 }
 
@@ -189,7 +100,7 @@ func (p *Point) behindHead(tx storage.Tx, id string) error {
 		return err
 	}
 	h, err := readHead(tx, id)
-	p.Conversation, p.Lineage, p.head = id, h.Lineage.With(h.Added...), &h
+	p.Conversation, p.Lineage = id, h.history()
 	return err
 }
 
@@ -228,7 +139,7 @@ type Draft struct {
 
 // Write stores a turn with its items in a transaction of the caller's namespace,
 // and makes it the head of its conversation unless it is dead. Items that were
-// added to the conversation while the turn ran come behind it. The error is
+// added to the conversation and are not in the turn's history come behind it. The error is
 // NotFound where the conversation has been deleted meanwhile, and TooLarge for
 // items that the store cannot hold.
 func (s *Service) Write(tx storage.Tx, d *Draft) error { return storeError(write(tx, d)) }
@@ -252,7 +163,7 @@ func write(tx storage.Tx, d *Draft) error {
 	if d.Dead {
 		t.Items, err = writeDead(tx, conversation, d.ID, entries)
 	} else {
-		t.Items, err = writeLive(tx, d, entries)
+		err = writeLive(tx, d, entries, &t)
 	}
 	if err != nil {
 		return err
@@ -260,20 +171,22 @@ func write(tx storage.Tx, d *Draft) error {
 	return storage.SetJSON(tx, turnKey(d.ID), t)
 }
 
-// writeLive stores the entries of a turn that others can continue from.
-func writeLive(tx storage.Tx, d *Draft, entries []Entry) (Range, error) {
-	conversation := d.Point.Conversation
-	h, err := readHead(tx, conversation)
+// writeLive stores the entries of a turn that others can continue from, and notes
+// where.
+func writeLive(tx storage.Tx, d *Draft, entries []Entry, t *Turn) error {
+	h, err := readHead(tx, t.Conversation)
 	if err != nil {
-		return Range{}, err
+		return err
 	}
-	unseen := h.unseen(d.Point)
-	items, err := h.write(tx, conversation, entries)
+	own, run, err := h.write(tx, t.Conversation, t.History, entries)
 	if err != nil {
-		return Range{}, err
+		return err
 	}
-	h.Turn, h.Lineage, h.Added = d.ID, d.Point.Lineage.With(items), unseen
-	return items, storage.SetJSON(tx, headKey(conversation), h)
+	if t.Items = own; run.First != own.First {
+		t.From = run.First
+	}
+	h.Turn, h.Lineage, h.Added = d.ID, t.History.With(run), h.Added.Without(t.History)
+	return storage.SetJSON(tx, headKey(t.Conversation), h)
 }
 
 // GetTurn returns a stored turn and its items, in order. The error is NotFound.

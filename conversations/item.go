@@ -2,6 +2,7 @@ package conversations
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
@@ -62,22 +63,40 @@ type Part struct {
 	FileID string // of an input_file
 }
 
-// FunctionCall is a call that the model asked the caller to make.
+// FunctionCall is a call that the model asked the caller to make: of a function,
+// or of a custom tool.
 type FunctionCall struct {
 	ID        string
 	Status    Status
 	CallID    string // names the call in its output; opaque
+	Namespace string // that the function belongs to; empty is none
 	Name      string
-	Arguments string // JSON text, as the model wrote it
+	Arguments string // JSON text, as the model wrote it; the text that a custom tool is called with
+	Custom    bool   // a custom_tool_call
+}
+
+// Prefix is what the ID of the call begins with.
+func (c *FunctionCall) Prefix() string {
+	if c.Custom {
+		return "ctc"
+	}
+	return "fc"
 }
 
 // FunctionCallOutput is the result of a call, sent by the caller. It is
 // attached to the call: neither listed nor addressable.
 type FunctionCallOutput struct {
-	ID     string
-	CallID string
-	Output string
-	Call   string // ID of the item of the call; not part of the interface
+	ID      string
+	CallID  string
+	Output  string
+	Content []Part // text and files, in place of Output
+	Custom  bool   // a custom_tool_call_output
+	Call    string // ID of the item of the call; not part of the interface
+}
+
+// Same reports whether another output says the same.
+func (o *FunctionCallOutput) Same(other *FunctionCallOutput) bool {
+	return o.Output == other.Output && slices.Equal(o.Content, other.Content)
 }
 
 // WebSearch is a search that the service made for the model.
@@ -118,7 +137,7 @@ func WithID(item Item, newID func(prefix string) string) Item {
 		return &m
 	case *FunctionCall:
 		c := *item
-		c.ID, c.Status = newID("fc"), cmp.Or(c.Status, Completed)
+		c.ID, c.Status = newID(c.Prefix()), cmp.Or(c.Status, Completed)
 		return &c
 	case *FunctionCallOutput:
 		o := *item

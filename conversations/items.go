@@ -1,9 +1,11 @@
 package conversations
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
@@ -88,11 +90,11 @@ func (s *Service) add(tx storage.Tx, conversation string, entries []Entry) error
 	if err != nil {
 		return err
 	}
-	added, err := h.write(tx, conversation, entries)
+	_, run, err := h.write(tx, conversation, h.history(), entries)
 	if err != nil {
 		return err
 	}
-	h.Added = h.Added.With(added)
+	h.Added = h.Added.With(run)
 	return storage.SetJSON(tx, headKey(conversation), h)
 }
 
@@ -108,7 +110,7 @@ func (s *Service) ListItems(ctx context.Context, caller accounts.Caller, id stri
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
-		var after []byte
+		l := lister{tx: tx, conversation: id, page: p}
 		if p.After != "" {
 			in, seq, err := locate(tx, p.After)
 			if errors.Is(err, storage.ErrNotFound) || err == nil && in != id {
@@ -117,15 +119,65 @@ func (s *Service) ListItems(ctx context.Context, caller accounts.Caller, id stri
 			if err != nil {
 				return err
 			}
-			after = itemKey(id, seq)
+			l.after = &seq
 		}
-		items, err = page.Read(tx, p.Range(itemsOf(id), after), p.Limit, func(found storage.Entry) (Item, bool, error) {
-			e, err := readEntry(found)
-			return e.Item, err == nil && e.listed(), err
-		})
+		items, err = l.list()
 		return err
 	})
 	return items, err
+}
+
+// lister reads a page of a conversation's items: from each branch as many as the
+// page could take, and of them those that come first.
+type lister struct {
+	tx           storage.Tx
+	conversation string
+	page         page.Params
+	after        *uint64 // number of the item that the page comes after, if any
+}
+
+func (l *lister) list() (page.Page[Item], error) {
+	branches, err := branchesOf(l.tx, l.conversation)
+	if err != nil {
+		return page.Page[Item]{}, err
+	}
+	var entries []Entry
+	more := false
+	for _, branch := range branches {
+		part, err := page.Read(l.tx, l.of(branch), l.page.Limit, func(found storage.Entry) (Entry, bool, error) {
+			e, err := readEntry(found)
+			return e, err == nil && e.listed(), err
+		})
+		if err != nil {
+			return page.Page[Item]{}, err
+		}
+		entries, more = append(entries, part.Items...), more || part.HasMore
+	}
+	slices.SortFunc(entries, func(a, b Entry) int {
+		if l.page.Desc {
+			a, b = b, a
+		}
+		return cmp.Compare(orderOf(a.Seq), orderOf(b.Seq))
+	})
+	n := min(len(entries), l.page.Limit)
+	items := page.Page[Item]{Items: make([]Item, n), HasMore: more || n < len(entries)}
+	for i, e := range entries[:n] {
+		items.Items[i] = e.Item
+	}
+	return items, nil
+}
+
+// of returns the range of one branch that the page may have items of.
+func (l *lister) of(branch uint64) storage.Range {
+	first, end := branch, branch+1<<branchShift
+	switch {
+	case l.after == nil:
+	case l.page.Desc:
+		end = branch | orderOf(*l.after)
+	default:
+		first = branch | (orderOf(*l.after) + 1)
+	}
+	return storage.Range{Start: itemKey(l.conversation, first), End: itemKey(l.conversation, end), Reverse: l.page.Desc}
 }
 
 // GetItem returns one item of a conversation. The error is NotFound where the

@@ -10,7 +10,7 @@ import (
 //
 //	v/c/{conversation}          the conversation's creation time and metadata
 //	v/h/{conversation}          its head: the next sequence number, and the lineage to continue from
-//	v/i/{conversation}/{seq}    an item, the sequence number in 8 bytes, big-endian
+//	v/i/{conversation}/{seq}    an item, its number (lineage.go) in 8 bytes, big-endian
 //	v/x/{item}                  where an addressable item is or was: the rest of its key in v/i/
 //	v/t/{response}              a turn
 //	v/f/{conversation}/{response}/{seq}

@@ -54,14 +54,23 @@ func TestLineagesAreStoredAsPairs(t *testing.T) {
 	is.Equal(l, Lineage{{0, 3}, {5, 1 << 60}})
 }
 
-func TestUnseenItems(t *testing.T) {
-	is := is.New(t)
-	now := head{Next: 20, Turn: "resp_1", Added: Lineage{{10, 15}, {17, 20}}}
-	read := func(next uint64, turn string) *Point { return &Point{head: &head{Next: next, Turn: turn}} }
-	is.Equal(now.unseen(read(10, "resp_1")), Lineage{{10, 15}, {17, 20}})
-	is.Equal(now.unseen(read(12, "resp_1")), Lineage{{12, 15}, {17, 20}})
-	is.Equal(now.unseen(read(17, "resp_1")), Lineage{{17, 20}})
-	is.Equal(now.unseen(read(20, "resp_1")), nil)
-	is.Equal(now.unseen(read(10, "resp_0")), nil) // a turn was written meanwhile
-	is.Equal(now.unseen(&Point{}), nil)           // continued from a response
+func TestLineageWithout(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		l, other, want Lineage
+	}{
+		{"nothing", Lineage{{10, 15}, {17, 20}}, nil, Lineage{{10, 15}, {17, 20}}},
+		{"of nothing", nil, Lineage{{10, 15}}, nil},
+		{"the beginning", Lineage{{10, 15}, {17, 20}}, Lineage{{0, 12}}, Lineage{{12, 15}, {17, 20}}},
+		{"the end", Lineage{{10, 15}}, Lineage{{12, 30}}, Lineage{{10, 12}}},
+		{"the middle", Lineage{{10, 15}}, Lineage{{11, 12}}, Lineage{{10, 11}, {12, 15}}},
+		{"several", Lineage{{10, 15}, {17, 20}}, Lineage{{11, 18}, {19, 20}}, Lineage{{10, 11}, {18, 19}}},
+		{"everything", Lineage{{10, 15}, {17, 20}}, Lineage{{15, 30}, {0, 15}}, nil},
+		{"what lies elsewhere", Lineage{{10, 15}}, Lineage{{0, 10}, {15, 20}}, Lineage{{10, 15}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			is := is.New(t)
+			is.Equal(c.l.Without(c.other), c.want)
+		})
+	}
 }

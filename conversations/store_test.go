@@ -135,6 +135,55 @@ func TestPagesCostThePage(t *testing.T) {
 	is.True(slices.IsSorted(all))
 }
 
+// TestListsOfBranches reads a conversation with three branches, a page at a time
+// in both directions: in the order in which the items were written.
+func TestListsOfBranches(t *testing.T) {
+	is := is.New(t)
+	s, _ := newService(t)
+	write := func(id, previous, conversation string, begins bool) {
+		p, err := s.Continue(t.Context(), caller, previous, "")
+		is.NoErr(err)
+		p.Conversation = conversation
+		put(t, s, &Draft{ID: id, Point: p, Begins: begins, Input: []Item{WithID(UserMessage(id), s.newID)}, Output: []Item{WithID(UserMessage("to "+id), s.newID)}})
+	}
+	write("a", "", "conv", true)
+	var want []string
+	for i, previous := range []string{"a", "a", "b0", "b1", "a", "b2", "b4", "b3", "b5"} {
+		write(fmt.Sprint("b", i), previous, "conv", false)
+	}
+	for _, id := range []string{"a", "b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8"} {
+		want = append(want, id, "to "+id)
+	}
+	history, err := s.Continue(t.Context(), caller, "b7", "")
+	is.NoErr(err)
+	is.Equal(len(history.Lineage), 2)
+	var said []string
+	for _, e := range history.Entries {
+		said = append(said, text(e))
+	}
+	is.Equal(said, []string{"a", "to a", "b1", "to b1", "b3", "to b3", "b7", "to b7"})
+	for _, desc := range []bool{false, true} {
+		for limit := 1; limit < 25; limit += 3 {
+			var got []string
+			for p := (page.Params{Limit: limit, Desc: desc}); ; {
+				items, err := s.ListItems(t.Context(), caller, "conv", p)
+				is.NoErr(err)
+				for _, item := range items.Items {
+					got = append(got, text(Entry{Item: item}))
+					p.After = item.ItemID()
+				}
+				if !items.HasMore {
+					break
+				}
+			}
+			if desc {
+				slices.Reverse(got)
+			}
+			is.Equal(got, want)
+		}
+	}
+}
+
 func BenchmarkListItems(b *testing.B) {
 	s, _ := newService(b)
 	id := large(b, s, 10_000)
@@ -168,7 +217,7 @@ func TestAHistoryIsAFewScans(t *testing.T) {
 	p, err := s.Continue(t.Context(), caller, "resp_x", "")
 	is.NoErr(err)
 	is.Equal(store.scanned, 2)
-	is.Equal(p.Lineage, Lineage{{1000, 1002}})
+	is.Equal(p.Lineage, Lineage{{1000<<branchShift + 1000, 1000<<branchShift + 1002}}) // a branch of its own
 }
 
 func TestAHistoryThatNoModelCouldReadIsRefused(t *testing.T) {

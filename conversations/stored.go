@@ -33,7 +33,9 @@ type record struct {
 	CallID  string       `json:"call,omitempty"`
 	Call    string       `json:"of,omitempty"` // the item of the call that an output is of
 	Name    string       `json:"name,omitempty"`
-	Text    string       `json:"text,omitempty"` // arguments, output or results
+	Space   string       `json:"ns,omitempty"`     // namespace of a call
+	Custom  bool         `json:"custom,omitempty"` // of a call or its output
+	Text    string       `json:"text,omitempty"`   // arguments, output or results
 	Queries []string     `json:"queries,omitempty"`
 }
 
@@ -41,6 +43,26 @@ type recordPart struct {
 	Type PartType `json:"y"`
 	Text string   `json:"t,omitempty"`
 	File string   `json:"f,omitempty"`
+}
+
+func recordParts(parts []Part) []recordPart {
+	if parts == nil {
+		return nil
+	}
+	records := make([]recordPart, len(parts))
+	for i, p := range parts {
+		records[i] = recordPart{p.Type, p.Text, p.FileID}
+	}
+	return records
+}
+
+// content returns the parts of a record, which are never nil.
+func (r *record) content() []Part {
+	parts := make([]Part, len(r.Parts))
+	for i, p := range r.Parts {
+		parts[i] = Part{p.Type, p.Text, p.File}
+	}
+	return parts
 }
 
 // The kinds of records.
@@ -56,14 +78,13 @@ func encodeEntry(e Entry) ([]byte, error) {
 	switch item := e.Item.(type) {
 	case *Message:
 		r.Kind, r.Status, r.Role, r.Phase = kindMessage, item.Status, item.Role, item.Phase
-		r.Parts = make([]recordPart, len(item.Content))
-		for i, p := range item.Content {
-			r.Parts[i] = recordPart{p.Type, p.Text, p.FileID}
-		}
+		r.Parts = recordParts(item.Content)
 	case *FunctionCall:
 		r.Kind, r.Status, r.CallID, r.Name, r.Text = kindCall, item.Status, item.CallID, item.Name, item.Arguments
+		r.Space, r.Custom = item.Namespace, item.Custom
 	case *FunctionCallOutput:
 		r.Kind, r.CallID, r.Call, r.Text = kindOutput, item.CallID, item.Call, item.Output
+		r.Custom, r.Parts = item.Custom, recordParts(item.Content)
 	case *WebSearch:
 		r.Kind, r.Status, r.CallID, r.Queries, r.Text = kindSearch, item.Status, item.CallID, item.Queries, item.Results
 	}
@@ -78,15 +99,15 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 	e := Entry{Seq: seq, Turn: r.Turn}
 	switch r.Kind {
 	case kindMessage:
-		m := &Message{ID: r.ID, Status: r.Status, Role: r.Role, Phase: r.Phase, Content: make([]Part, len(r.Parts))}
-		for i, p := range r.Parts {
-			m.Content[i] = Part{p.Type, p.Text, p.File}
-		}
-		e.Item = m
+		e.Item = &Message{ID: r.ID, Status: r.Status, Role: r.Role, Phase: r.Phase, Content: r.content()}
 	case kindCall:
-		e.Item = &FunctionCall{ID: r.ID, Status: r.Status, CallID: r.CallID, Name: r.Name, Arguments: r.Text}
+		e.Item = &FunctionCall{ID: r.ID, Status: r.Status, CallID: r.CallID, Namespace: r.Space, Name: r.Name, Arguments: r.Text, Custom: r.Custom}
 	case kindOutput:
-		e.Item = &FunctionCallOutput{ID: r.ID, CallID: r.CallID, Output: r.Text, Call: r.Call}
+		output := &FunctionCallOutput{ID: r.ID, CallID: r.CallID, Output: r.Text, Custom: r.Custom, Call: r.Call}
+		if r.Parts != nil {
+			output.Content = r.content()
+		}
+		e.Item = output
 	case kindSearch:
 		e.Item = &WebSearch{ID: r.ID, Status: r.Status, CallID: r.CallID, Queries: r.Queries, Results: r.Text}
 	default:

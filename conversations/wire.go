@@ -10,12 +10,16 @@ func (m *Message) Write(w *jsonout.Writer) {
 	if m.Phase != "" {
 		w.Name("phase").String(m.Phase)
 	}
-	w.Name("content").Array()
-	for i := range m.Content {
-		m.Content[i].Write(w)
+	writeParts(w.Name("content"), m.Content)
+	w.EndObject()
+}
+
+func writeParts(w *jsonout.Writer, parts []Part) {
+	w.Array()
+	for i := range parts {
+		parts[i].Write(w)
 	}
 	w.EndArray()
-	w.EndObject()
 }
 
 // Write writes the part as JSON in the form of the interface. Annotations and
@@ -40,19 +44,35 @@ func (p *Part) Write(w *jsonout.Writer) {
 
 // Write implements [Item].
 func (c *FunctionCall) Write(w *jsonout.Writer) {
-	begin(w, c.ID, "function_call", c.Status)
+	kind, arguments := "function_call", "arguments"
+	if c.Custom {
+		kind, arguments = "custom_tool_call", "input"
+	}
+	begin(w, c.ID, kind, c.Status)
 	w.Name("call_id").String(c.CallID)
+	if c.Namespace != "" {
+		w.Name("namespace").String(c.Namespace)
+	}
 	w.Name("name").String(c.Name)
-	w.Name("arguments").String(c.Arguments)
+	w.Name(arguments).String(c.Arguments)
 	w.EndObject()
 }
 
 // Write implements [Item]: the output as the OpenAI API shows it among the input
 // items of a response.
 func (o *FunctionCallOutput) Write(w *jsonout.Writer) {
-	begin(w, o.ID, "function_call_output", Completed)
+	kind := "function_call_output"
+	if o.Custom {
+		kind = "custom_tool_call_output"
+	}
+	begin(w, o.ID, kind, Completed)
 	w.Name("call_id").String(o.CallID)
-	w.Name("output").String(o.Output)
+	w.Name("output")
+	if o.Content == nil {
+		w.String(o.Output)
+	} else {
+		writeParts(w, o.Content)
+	}
 	w.EndObject()
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -81,5 +83,42 @@ func TestBilling(t *testing.T) {
 		if cost.String() != c.cost || !strings.Contains(got, want) {
 			t.Errorf("%s %s: was charged %s, want %s\ngot  %s\nwant %s", c.path, c.body, cost, c.cost, got, want)
 		}
+	}
+}
+
+// hungUp is a connection whose client is gone, which its request's context does
+// not know: so it is where the client sent a byte more than its request.
+type hungUp struct {
+	httptest.ResponseRecorder
+	left int // writes until then
+}
+
+func (h *hungUp) Write(p []byte) (int, error) {
+	if h.left--; h.left < 0 {
+		return 0, io.ErrClosedPipe
+	}
+	return h.ResponseRecorder.Write(p)
+}
+
+func TestAClientThatHangsUpPaysForWhatWasGenerated(t *testing.T) {
+	for path, body := range map[string]string{
+		"/v1/chat/completions": streamed,
+		"/v1/responses":        `{"model":"svc-preview","stream":true,"input":"Hi"}`,
+	} {
+		t.Run(path, func(t *testing.T) {
+			a := newAdminAPI(t, svc.Options{Backend: modeltest.New(modeltest.Text("a", "b", "c"))}, Options{})
+			organization, key := newLimited(t, a, 0, 0)
+			r := httptest.NewRequest("POST", path, strings.NewReader(body))
+			r.Header.Set("Authorization", "Bearer "+key)
+			func() {
+				defer func() { _ = recover() }() // the connection is aborted
+				a.ServeHTTP(&hungUp{ResponseRecorder: *httptest.NewRecorder(), left: 1}, r)
+			}()
+			used, err := a.service.Usage(t.Context(), organization, svc.Page{})
+			check(t, err)
+			if len(used.Items) != 1 || used.Items[0].Use.InputTokens != 11 || used.Items[0].Use.OutputTokens == 0 {
+				t.Errorf("got %+v", used.Items)
+			}
+		})
 	}
 }

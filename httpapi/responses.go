@@ -193,9 +193,12 @@ func writePayload(w *jsonout.Writer, e *responses.Event) {
 	case responses.EventPartAdded, responses.EventPartDone:
 		writePartPlace(w, e)
 		e.Part.Write(w.Name("part"))
-	case responses.EventArgumentsDelta:
+	case responses.EventArgumentsDelta, responses.EventInputDelta:
 		writeItemPlace(w, e)
 		w.Name("delta").String(e.Text)
+	case responses.EventInputDone:
+		writeItemPlace(w, e)
+		w.Name("input").String(e.Text)
 	case responses.EventArgumentsDone:
 		writeItemPlace(w, e)
 		w.Name("name").String(e.Name)

@@ -74,7 +74,10 @@ func TestInvalidTurns(t *testing.T) {
 		{input(`[` + repeated(2, `{"type":"function_call","call_id":"x","name":"f","arguments":"{}"}`) + `]`), "input", `The call_id "x" stands for two function calls that wait for an output.`},
 		{input(`[{"type":"function_call_output","output":"x"}]`), "input[0].call_id", "input[0].call_id is required."},
 		{input(`[{"type":"function_call_output","call_id":"x"}]`), "input[0].output", "input[0].output is required."},
-		{input(`[{"type":"function_call_output","call_id":"x","output":[]}]`), "input[0].output", "input[0].output must be a string."},
+		{input(`[{"type":"function_call_output","call_id":"x","output":{}}]`), "input[0].output", "input[0].output must be a string."},
+		{input(`[{"type":"function_call_output","call_id":"x","output":[{"type":"input_audio"}]}]`), "input[0].output[0].type", `input[0].output[0].type is "input_audio", which is not accepted as content.`},
+		{input(`[{"type":"function_call_output","call_id":"x","output":[{"type":"input_file","file_data":"x"}]}]`), "input[0].output[0].file_data", "input[0].output[0].file_data is not accepted: upload the file and send its file_id."},
+		{input(`[{"type":"custom_tool_call","call_id":"x","name":"f"}]`), "input[0].input", "input[0].input is required."},
 		{input(`[{"type":"function_call_output","call_id":"x","output":"y"}]`), "input", `No function call is waiting for an output with the call_id "x": it is not one of the response that is continued from, or it has been answered.`},
 		{input(`[{"type":"item_reference"}]`), "input[0].id", "input[0].id is required."},
 
@@ -89,7 +92,16 @@ func TestInvalidTurns(t *testing.T) {
 		{plain(`"conversation":"conv_x","previous_response_id":"resp_x"`), "previous_response_id", "previous_response_id and conversation cannot be used together."},
 		{plain(`"tools":{}`), "tools", "tools must be an array."},
 		{plain(`"tools":[{}]`), "tools[0].type", "tools[0].type is required."},
-		{plain(`"tools":[{"type":"file_search"}]`), "tools[0].type", `tools[0].type must be "function" or "web_search_preview".`},
+		{plain(`"tools":[{"type":"file_search"}]`), "tools[0].type", `tools[0].type is "file_search", which this service does not run: offer functions of your own instead.`},
+		{plain(`"tools":[{"type":"code_interpreter"}]`), "tools[0].type", `tools[0].type is "code_interpreter", which this service does not run: offer functions of your own instead.`},
+		{plain(`"tools":[{"type":"mcp"}]`), "tools[0].type", `tools[0].type is "mcp", which this service does not run: offer functions of your own instead.`},
+		{plain(`"tools":[{"type":"telepathy"}]`), "tools[0].type", `tools[0].type must be "function", "custom", "namespace" or "web_search_preview".`},
+		{plain(`"tools":[{"type":"namespace"}]`), "tools[0].name", `tools[0].name is required.`},
+		{plain(`"tools":[{"type":"namespace","name":"n","tools":[{"type":"web_search"}]}]`), "tools[0].tools[0].type", `tools[0].tools[0].type must be "function" or "custom".`},
+		{plain(`"tools":[{"type":"namespace","name":"n","tools":[` + weatherTool + `,` + weatherTool + `]}]`), "tools[0].tools[1].name", `tools[0].tools[1].name is "weather", which another tool is called, too.`},
+		{plain(`"tools":[{"type":"custom","name":"c","format":{"type":"xml"}}]`), "tools[0].format.type", `tools[0].format.type must be "text" or "grammar".`},
+		{plain(`"tools":[{"type":"shell"}],"tool_choice":{"type":"shell"}`), "tool_choice.type", `tool_choice.type is "shell", which this service does not run: it cannot be demanded.`},
+		{plain(`"tools":[{"type":"image_generation"}],"tool_choice":"required"`), "tool_choice", `tool_choice is required, but there are no tools.`},
 		{plain(`"tools":[{"type":"function","function":{"name":"f"}}]`), "tools[0].name", "tools[0].name is required."},
 		{plain(`"tools":[{"type":"function","name":"a b"}]`), "tools[0].name", "tools[0].name must be 1 to 64 letters, digits, underscores or hyphens."},
 		{plain(`"tools":[{"type":"function","name":"f","parameters":[]}]`), "tools[0].parameters", "tools[0].parameters must be an object."},
@@ -101,7 +113,11 @@ func TestInvalidTurns(t *testing.T) {
 		{plain(`"tool_choice":"some"`), "tool_choice", "tool_choice must be auto, required, none, or a function."},
 		{plain(`"tool_choice":{"type":"function"}`), "tool_choice.name", "tool_choice.name is required."},
 		{plain(`"tool_choice":{"type":"function","name":"f"}`), "tool_choice", `tool_choice names the function "f", which is not among the tools.`},
-		{plain(`"tool_choice":{"type":"allowed_tools"}`), "tool_choice.type", `tool_choice.type must be "function" or "web_search_preview".`},
+		{plain(`"tool_choice":{"type":"mcp"}`), "tool_choice.type", `tool_choice.type is "mcp", which this service does not run: offer functions of your own instead.`},
+		{plain(`"tool_choice":{"type":"allowed_tools"}`), "tool_choice.mode", `tool_choice.mode is required.`},
+		{plain(`"tool_choice":{"type":"allowed_tools","mode":"none"}`), "tool_choice.mode", `tool_choice.mode must be "auto" or "required".`},
+		{plain(`"tools":[` + weatherTool + `],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"}]}`), "tool_choice", `tool_choice allows the tool "f", which is not among the tools.`},
+		{plain(`"tools":[` + weatherTool + `],"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"shell"}]}`), "tool_choice", `tool_choice is required, but allows none of the tools.`},
 		{plain(`"reasoning":true`), "reasoning", "reasoning must be an object."},
 		{plain(`"reasoning":{"effort":1}`), "reasoning.effort", "reasoning.effort must be a string."},
 		{plain(`"reasoning":{"effort":"huge"}`), "reasoning.effort", `reasoning.effort must be one that the model "svc-preview" takes: none, minimal, low, medium, high, xhigh, max.`},
@@ -189,9 +205,16 @@ func TestTurnsThatAreRefused(t *testing.T) {
 }
 
 func TestWebSearchWithoutASearchService(t *testing.T) {
-	a := newTurnsOver(t, modeltest.New(), options{})
-	a.wantInvalid("POST", "/v1/responses", plain(`"tools":[`+searchTool+`]`), "tools",
-		"Web search is not configured on this server: start svcd with -search or SVC_SEARCH_URL set to the base URL of a SearXNG service, or leave the tool out.")
+	a := newTurnsOver(t, modeltest.New(modeltest.Text("Yes."), modeltest.Text("Yes.")), options{})
+	const refused = "Web search is not configured on this server: start svcd with -search or SVC_SEARCH_URL set to the base URL of a SearXNG service, or do not demand the tool."
+	a.wantInvalid("POST", "/v1/responses", plain(`"tools":[`+searchTool+`],"tool_choice":{"type":"web_search_preview"}`), "tool_choice", refused)
+	a.wantInvalid("POST", "/v1/responses", plain(`"tools":[`+searchTool+`],"tool_choice":"required"`), "tool_choice", refused)
+	for i, choice := range []string{`"auto"`, `{"type":"allowed_tools","mode":"auto","tools":[{"type":"web_search_preview"},{"type":"function","name":"weather"}]}`} {
+		r := a.post(plain(`"tools":[` + searchTool + `,` + weatherTool + `],"tool_choice":` + choice))
+		is := is.New(t)
+		is.Equal(len(a.script.Requests()[i].Tools), 1) // the function alone
+		is.True(strings.Contains(r, `{"type":"web_search_preview"}`))
+	}
 }
 
 // TestFieldsOfTurns compares what the model is asked, and what is echoed, with

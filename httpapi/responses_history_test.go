@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -92,31 +95,95 @@ func racing(t *testing.T) *turns {
 }
 
 func TestTurnsThatRaceBecomeBranches(t *testing.T) {
-	for _, by := range []struct {
-		name  string
-		point func(response) string
-	}{
-		{"previous_response_id", func(r response) string { return after(r.ID) }},
-		{"conversation", func(r response) string { return in(r.Conversation.ID) }},
-	} {
-		t.Run(by.name, func(t *testing.T) {
-			a := racing(t)
-			root := a.turn(say("root"))
-			results := make([]response, 2)
-			var group sync.WaitGroup
-			for i, text := range []string{"left", "right"} {
-				group.Go(func() { results[i] = a.turn(say(text, by.point(root))) })
-			}
-			group.Wait()
-			a.turn(say("more left", after(results[0].ID)))
-			a.turn(say("more right", after(results[1].ID)))
-			a.turn(say("head", in(root.Conversation.ID)))
-			start := []string{`user "root"`, `assistant "to root"`}
-			a.wantSent(3, append(slices.Clone(start), `user "left"`, `assistant "to left"`, `user "more left"`)...)
-			a.wantSent(4, append(slices.Clone(start), `user "right"`, `assistant "to right"`, `user "more right"`)...)
-			a.wantSent(5, append(slices.Clone(start), `user "right"`, `assistant "to right"`, `user "more right"`, `assistant "to more right"`, `user "head"`)...)
-		})
+	a := racing(t)
+	root := a.turn(say("root"))
+	results := make([]response, 2)
+	var group sync.WaitGroup
+	for i, text := range []string{"left", "right"} {
+		group.Go(func() { results[i] = a.turn(say(text, after(root.ID))) })
 	}
+	group.Wait()
+	a.turn(say("more left", after(results[0].ID)))
+	a.turn(say("more right", after(results[1].ID)))
+	a.turn(say("head", in(root.Conversation.ID)))
+	start := []string{`user "root"`, `assistant "to root"`}
+	a.wantSent(3, append(slices.Clone(start), `user "left"`, `assistant "to left"`, `user "more left"`)...)
+	a.wantSent(4, append(slices.Clone(start), `user "right"`, `assistant "to right"`, `user "more right"`)...)
+	a.wantSent(5, append(slices.Clone(start), `user "right"`, `assistant "to right"`, `user "more right"`, `assistant "to more right"`, `user "head"`)...)
+}
+
+// TestTurnsOfAConversationAreTakenInOrder holds the first of several turns, which
+// the others wait for: each reads what the one before it said.
+func TestTurnsOfAConversationAreTakenInOrder(t *testing.T) {
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	var n atomic.Int32
+	a := newTurnsOver(t, &modeltest.Script{Respond: func(*model.Request) modeltest.Answer {
+		answer := modeltest.Text(fmt.Sprint("answer ", n.Add(1)))
+		if n.Load() == 2 {
+			answer.Before = func(context.Context) error {
+				close(reached)
+				<-goOn
+				return nil
+			}
+		}
+		return answer
+	}}, options{})
+	root := a.turn(say("root"))
+	var group sync.WaitGroup
+	group.Go(func() { a.turn(say("one", in(root.Conversation.ID))) })
+	<-reached
+	group.Go(func() { a.turn(say("two", in(root.Conversation.ID))) })
+	beside := a.turn(say("beside", after(root.ID))) // waits for nobody
+	close(goOn)
+	group.Wait()
+	a.turn(say("more", after(beside.ID)))
+	start := []string{`user "root"`, `assistant "answer 1"`}
+	a.wantSent(1, append(slices.Clone(start), `user "one"`)...)
+	a.wantSent(2, append(slices.Clone(start), `user "beside"`)...)
+	a.wantSent(3, append(slices.Clone(start), `user "one"`, `assistant "answer 2"`, `user "two"`)...)
+	a.wantSent(4, append(slices.Clone(start), `user "beside"`, `assistant "answer 3"`, `user "more"`)...)
+}
+
+// TestATurnWaitsHalfAMinuteForTheOneBefore on a clock of its own.
+func TestATurnWaitsHalfAMinuteForTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		goOn := make(chan struct{})
+		script := modeltest.New(modeltest.Text("zero"), modeltest.Text("one"), modeltest.Text("three"))
+		script.Answers[1].Before = func(context.Context) error { <-goOn; return nil }
+		a := newTurnsOver(t, script, options{})
+		conversation := a.turn(say("start")).Conversation.ID
+		var group sync.WaitGroup
+		group.Go(func() { a.turn(say("one", in(conversation))) })
+		synctest.Wait()
+		began := time.Now()
+		a.wantError("POST", "/v1/responses", say("two", in(conversation)), 409, "invalid_request_error", "conversation_busy", "",
+			`Another turn of the conversation "`+conversation+`" is still running. Try again when it has ended, or continue from a response.`)
+		if waited := time.Since(began); waited != 30*time.Second {
+			t.Errorf("waited %v", waited)
+		}
+		close(goOn)
+		group.Wait()
+		a.turn(say("three", in(conversation)))
+		a.wantSent(2, `user "start"`, `assistant "zero"`, `user "one"`, `assistant "one"`, `user "three"`)
+	})
+}
+
+// TestItemsThatNoTurnHasReadStay adds an item while a turn runs that then moves
+// the head of the conversation without it.
+func TestItemsThatNoTurnHasReadStay(t *testing.T) {
+	a := newTurnsOver(t, numbered(), options{})
+	root := a.turn(say("root"))
+	a.turn(say("one", after(root.ID)))
+	items := "/v1/conversations/" + root.Conversation.ID + "/items"
+	a.want(200, "POST", items, `{"items":[{"role":"user","content":"added"}]}`)
+	a.turn(say("two", after(root.ID))) // the head goes there
+	a.turn(say("three", in(root.Conversation.ID)))
+	a.turn(say("four", in(root.Conversation.ID)))
+	start := []string{`user "root"`, `assistant "answer 1"`}
+	a.wantSent(2, append(slices.Clone(start), `user "two"`)...)
+	want := append(slices.Clone(start), `user "two"`, `assistant "answer 3"`, `user "added"`, `user "three"`)
+	a.wantSent(3, want...)
+	a.wantSent(4, append(want, `assistant "answer 4"`, `user "four"`)...)
 }
 
 func TestUnstoredTurnsReadHistoryAndLeaveNone(t *testing.T) {

@@ -1,8 +1,9 @@
 package httpapi
 
 import (
+	"strings"
+
 	"github.com/seed-506d8e5d/svc/conversations"
-	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/responses"
@@ -18,7 +19,6 @@ func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 		MaxOutputTokens:    root.Field("max_output_tokens").Int(),
 		ReasoningEffort:    root.Field("reasoning").Field("effort").Text(),
 		Format:             decodeFormat(root.Field("text").Field("format")),
-		ToolChoice:         decodeToolChoice(root.Field("tool_choice")),
 		ParallelToolCalls:  root.Field("parallel_tool_calls").Bool(),
 		Input:              decodeInput(root.Field("input")),
 		Instructions:       root.Field("instructions").Text(),
@@ -28,6 +28,7 @@ func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 		Metadata:           root.Field("metadata").Metadata(),
 	}
 	decodeResponseTools(root.Field("tools"), req)
+	decodeToolChoice(root.Field("tool_choice"), req)
 	if b := root.Field("background"); b.True() {
 		b.Fail("must be false: responses are not made in the background here")
 	}
@@ -69,45 +70,6 @@ func decodeFormat(n *jsonin.Node) model.Format {
 		Description: n.Field("description").Text(),
 		Schema:      n.Field("schema").Raw(),
 		Strict:      n.Field("strict").True(),
-	}
-}
-
-func decodeResponseTools(n *jsonin.Node, req *responses.Request) {
-	for _, t := range n.Items(generation.MaxTools) {
-		switch kind := requiredText(t.Field("type")); kind {
-		case responses.WebSearchPreview, responses.WebSearch:
-			req.SearchType = kind
-			req.Tools = append(req.Tools, responses.SearchTool())
-		case "function":
-			req.Tools = append(req.Tools, decodeFunction(t))
-		default:
-			t.Field("type").Fail(`must be "function" or %q`, responses.WebSearchPreview)
-		}
-	}
-}
-
-// decodeFunction reads a function tool from the object that has its fields.
-func decodeFunction(n *jsonin.Node) model.Tool {
-	return model.Tool{
-		Name:        requiredText(n.Field("name")),
-		Description: n.Field("description").Text(),
-		Parameters:  n.Field("parameters").Object().Raw(),
-		Strict:      n.Field("strict").True(),
-	}
-}
-
-func decodeToolChoice(n *jsonin.Node) model.ToolChoice {
-	if !n.IsObject() {
-		return model.ToolChoice{Mode: model.ToolMode(n.Text())}
-	}
-	switch kind := n.Field("type").Text(); kind {
-	case "function":
-		return model.ToolChoice{Mode: model.ToolNamed, Name: requiredText(n.Field("name"))}
-	case responses.WebSearchPreview, responses.WebSearch:
-		return model.ToolChoice{Mode: model.ToolNamed, Name: responses.SearchTool().Name}
-	default:
-		n.Field("type").Fail(`must be "function" or %q`, responses.WebSearchPreview)
-		return model.ToolChoice{}
 	}
 }
 
@@ -162,14 +124,20 @@ func decodeItem(n *jsonin.Node, kind string) conversations.Item {
 	case "function_call":
 		return &conversations.FunctionCall{
 			CallID:    requiredID(n.Field("call_id")),
+			Namespace: n.Field("namespace").Text(),
 			Name:      requiredID(n.Field("name")),
 			Arguments: requiredText(n.Field("arguments")),
 		}
-	case "function_call_output":
-		return &conversations.FunctionCallOutput{
-			CallID: requiredID(n.Field("call_id")),
-			Output: requiredText(n.Field("output")),
+	case "custom_tool_call":
+		return &conversations.FunctionCall{
+			CallID:    requiredID(n.Field("call_id")),
+			Namespace: n.Field("namespace").Text(),
+			Name:      requiredID(n.Field("name")),
+			Arguments: requiredText(n.Field("input")),
+			Custom:    true,
 		}
+	case "function_call_output", "custom_tool_call_output":
+		return decodeOutput(n, kind)
 	case "web_search_call":
 		return &conversations.WebSearch{ID: n.Field("id").Text()}
 	case "item_reference":
@@ -179,6 +147,46 @@ func decodeItem(n *jsonin.Node, kind string) conversations.Item {
 	}
 	n.Field("type").Fail("is %q, which is not accepted as input", kind)
 	return nil
+}
+
+// decodeOutput reads what a call has come to: a string, or parts. Text parts are
+// joined to one, unless files stand among them.
+func decodeOutput(n *jsonin.Node, kind string) conversations.Item {
+	o := &conversations.FunctionCallOutput{CallID: requiredID(n.Field("call_id")), Custom: kind == "custom_tool_call_output"}
+	output := n.Field("output")
+	if !output.IsArray() {
+		o.Output = requiredText(output)
+		return o
+	}
+	var texts []string
+	files := false
+	for _, p := range output.Items(maxParts) {
+		part := outputPart(p)
+		files = files || part.Type == conversations.InputFile
+		texts = append(texts, part.Text)
+		o.Content = append(o.Content, part)
+	}
+	if !files {
+		o.Output, o.Content = strings.Join(texts, "\n"), nil
+	}
+	return o
+}
+
+// imageLeftOut is what the model reads in place of an image in an output.
+const imageLeftOut = "[An image was left out here: images are not read.]"
+
+// outputPart reads a part of an output. A model that has asked for an image has
+// to know that it does not get it.
+func outputPart(n *jsonin.Node) conversations.Part {
+	kind := requiredText(n.Field("type"))
+	if kind == "input_image" {
+		return conversations.Part{Type: conversations.InputText, Text: imageLeftOut}
+	}
+	parts := appendPart(nil, n, model.User)
+	if len(parts) == 0 {
+		return conversations.Part{} // the error is recorded
+	}
+	return parts[0]
 }
 
 func decodeMessage(n *jsonin.Node) conversations.Item {

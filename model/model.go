@@ -25,7 +25,9 @@ type Backend interface {
 	// [Finish], or with an error, after which nothing follows. The sequence is
 	// single use and does no work before it is ranged over. It stops and
 	// releases everything it holds when the consumer stops or ctx ends; in the
-	// latter case the error is the context's.
+	// latter case the error is the context's, and before it comes the [Usage] of
+	// what the model has done until then: an estimate where nobody has counted,
+	// and never more than the whole answer would have had.
 	//
 	// Errors are *fault.Error values where the caller can act on them: Rejected
 	// for a request that the model cannot take, RateLimited and Unavailable for

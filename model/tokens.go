@@ -17,30 +17,38 @@ const frameTokens = 8
 
 // PromptTokens adds up the prompt of a request, its texts counted by text.
 func PromptTokens(req *Request, text func(string) int) int {
+	return promptTokens(req, text, frameTokens)
+}
+
+// PromptTextTokens is [PromptTokens] without what chat templates put around the
+// texts.
+func PromptTextTokens(req *Request, text func(string) int) int { return promptTokens(req, text, 0) }
+
+func promptTokens(req *Request, text func(string) int, frame int) int {
 	count := 0
 	for i := range req.Messages {
-		count += messageTokens(&req.Messages[i], text)
+		count += messageTokens(&req.Messages[i], text, frame)
 	}
 	for _, tool := range req.Tools {
-		count += frameTokens + text(tool.Name) + text(tool.Description) + text(string(tool.Parameters))
+		count += frame + text(tool.Name) + text(tool.Description) + text(string(tool.Parameters))
 	}
 	return count + text(string(req.Format.Schema))
 }
 
-func messageTokens(m *Message, text func(string) int) int {
-	count := frameTokens
+func messageTokens(m *Message, text func(string) int, frame int) int {
+	count := frame
 	for _, part := range m.Parts {
 		switch p := part.(type) {
 		case Text:
 			count += text(string(p))
 		case Document:
-			count += frameTokens + text(p.Name) + text(p.Text)
+			count += frame + text(p.Name) + text(p.Text)
 		case Image:
 			count += p.Tokens()
 		}
 	}
 	for _, call := range m.ToolCalls {
-		count += frameTokens + text(call.Name) + text(call.Arguments)
+		count += frame + text(call.Name) + text(call.Arguments)
 	}
 	return count
 }
@@ -48,7 +56,20 @@ func messageTokens(m *Message, text func(string) int) int {
 // EstimateTokens estimates the tokens in a text without a tokenizer: four bytes
 // of ASCII to a token, one token to any other character.
 func EstimateTokens(s string) int {
-	ascii, other := 0, 0
+	ascii, other := characters(s)
+	return (ascii+3)/4 + other
+}
+
+// LeastTokens returns how many tokens a text has at the least, whatever the
+// tokenizer, unless it is made to have few: six bytes of ASCII or four other
+// characters to a token. What an answer that nobody counted is charged must not
+// be more than it had.
+func LeastTokens(s string) int {
+	ascii, other := characters(s)
+	return (ascii+5)/6 + other/4
+}
+
+func characters(s string) (ascii, other int) {
 	for i := 0; i < len(s); {
 		if s[i] < utf8.RuneSelf {
 			ascii++
@@ -59,5 +80,5 @@ func EstimateTokens(s string) int {
 		other++
 		i += n
 	}
-	return (ascii+3)/4 + other
+	return ascii, other
 }

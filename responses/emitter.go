@@ -22,6 +22,7 @@ type emitter struct {
 	message *conversations.Message
 	call    *conversations.FunctionCall
 	text    strings.Builder // of its text or arguments
+	input   *inputReader    // of the arguments of a custom tool's call
 }
 
 func (e *emitter) emit(ev Event) {
@@ -69,30 +70,54 @@ func (e *emitter) textDelta(text string, newID func(prefix string) string) {
 	e.emit(Event{Type: EventTextDelta, OutputIndex: e.index(), ItemID: e.message.ID, Text: text})
 }
 
-// callStart begins a function call. What was said before it was commentary.
-func (e *emitter) callStart(id, callID, name string) {
+// callStart begins a call. What was said before it was commentary.
+func (e *emitter) callStart(call *conversations.FunctionCall) {
 	e.closeItem(conversations.Completed, conversations.Commentary)
-	e.call = &conversations.FunctionCall{ID: id, Status: conversations.InProgress, CallID: callID, Name: name}
+	e.call = call
+	if call.Custom {
+		e.input = &inputReader{}
+	}
 	shown := *e.call
 	e.add(e.call, &shown)
 }
 
 // argumentsDelta adds to the arguments of the open call.
 func (e *emitter) argumentsDelta(arguments string) {
+	if e.input != nil {
+		e.inputDelta(e.input.add(arguments))
+		return
+	}
 	e.text.WriteString(arguments)
 	e.emit(Event{Type: EventArgumentsDelta, OutputIndex: e.index(), ItemID: e.call.ID, Text: arguments})
+}
+
+// inputDelta adds to the input of the open call of a custom tool.
+func (e *emitter) inputDelta(input string) {
+	if input == "" {
+		return
+	}
+	e.text.WriteString(input)
+	e.emit(Event{Type: EventInputDelta, OutputIndex: e.index(), ItemID: e.call.ID, Text: input})
 }
 
 // closeItem ends the item that is open, if there is one. The phase is that of a
 // message.
 func (e *emitter) closeItem(status conversations.Status, phase string) {
 	message, call := e.message, e.call
+	if e.input != nil {
+		_, rest := e.input.end()
+		e.input = nil
+		e.inputDelta(rest)
+	}
 	whole := e.seal(status, phase)
 	switch {
 	case message != nil:
 		e.emit(Event{Type: EventTextDone, OutputIndex: e.index(), ItemID: message.ID, Text: whole, More: true})
 		e.emit(Event{Type: EventPartDone, OutputIndex: e.index(), ItemID: message.ID, Part: &message.Content[0], More: true})
 		e.done(message, true)
+	case call != nil && call.Custom:
+		e.emit(Event{Type: EventInputDone, OutputIndex: e.index(), ItemID: call.ID, Text: whole, More: true})
+		e.done(call, true)
 	case call != nil:
 		e.emit(Event{Type: EventArgumentsDone, OutputIndex: e.index(), ItemID: call.ID, Name: call.Name, Text: whole, More: true})
 		e.done(call, true)
@@ -102,6 +127,10 @@ func (e *emitter) closeItem(status conversations.Status, phase string) {
 // seal fills in the item that is open, without events, and returns its text or
 // arguments. No item is open afterwards.
 func (e *emitter) seal(status conversations.Status, phase string) string {
+	if e.input != nil {
+		_, rest := e.input.end()
+		e.text.WriteString(rest)
+	}
 	whole := e.text.String()
 	e.text.Reset()
 	if m := e.message; m != nil {
@@ -111,7 +140,7 @@ func (e *emitter) seal(status conversations.Status, phase string) string {
 	if c := e.call; c != nil {
 		c.Status, c.Arguments = status, whole
 	}
-	e.message, e.call = nil, nil
+	e.message, e.call, e.input = nil, nil, nil
 	return whole
 }
 

@@ -21,6 +21,8 @@ const (
 	EventTextDone       EventType = "response.output_text.done"
 	EventArgumentsDelta EventType = "response.function_call_arguments.delta"
 	EventArgumentsDone  EventType = "response.function_call_arguments.done"
+	EventInputDelta     EventType = "response.custom_tool_call_input.delta"
+	EventInputDone      EventType = "response.custom_tool_call_input.done"
 	EventSearchProgress EventType = "response.web_search_call.in_progress"
 	EventSearching      EventType = "response.web_search_call.searching"
 	EventSearchDone     EventType = "response.web_search_call.completed"
@@ -40,7 +42,7 @@ type Event struct {
 	ItemID      string              // of every event about a part of an item
 	Item        conversations.Item  // of item events
 	Part        *conversations.Part // of part events
-	Text        string              // of text and argument events: the delta or the whole
+	Text        string              // of text, argument and input events: the delta or the whole
 	Name        string              // of EventArgumentsDone: the function's
 
 	Response *Response    // of created, in_progress, completed and failed

@@ -133,6 +133,35 @@ func TestTurnsOfALongChain(t *testing.T) {
 	is.Equal(len(c.read(t).Lineage), 1)
 }
 
+// TestAlternatingBranches adds turns to two branches in turn: a history is read
+// with a range for each branch that it goes through, and stored as that.
+func TestAlternatingBranches(t *testing.T) {
+	is := is.New(t)
+	c := newChain(t, memstore.New())
+	c.turn(t, "Hi")
+	branches := [2]string{c.last, c.last}
+	var third [2][2]int64
+	for n := 1; n <= 100; n++ {
+		for i := range branches {
+			c.last = branches[i]
+			scans, bytes := c.turn(t, "Hi")
+			branches[i] = c.last
+			switch {
+			case n == 3:
+				third[i] = [2]int64{scans, bytes}
+			case n > 3:
+				is.Equal(scans, third[i][0])
+				is.True(bytes <= third[i][1]+64)
+			}
+			is.Equal(len(c.model.messages), 2*n+1)
+		}
+	}
+	for i, ranges := range []int{1, 2} {
+		c.last = branches[i]
+		is.Equal(len(c.read(t).Lineage), ranges)
+	}
+}
+
 // BenchmarkChain reports the bytes that are stored and the scans that are begun
 // for a turn of 1 KB, and the time to read the history behind it.
 func BenchmarkChain(b *testing.B) {

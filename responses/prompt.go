@@ -17,21 +17,21 @@ import (
 // are not JSON.
 type prompt struct {
 	messages []model.Message
-	outputs  map[string]string    // of function calls, by the ID of the call's item
-	open     *conversations.Entry // the last entry, where a call would join its message
-	answers  []string             // to the calls of the message that is open
+	outputs  map[string][]model.Part // of function calls, by the ID of the call's item
+	open     *conversations.Entry    // the last entry, where a call would join its message
+	answers  [][]model.Part          // to the calls of the message that is open
 }
 
 // messages builds the messages for a history and what the turn has so far.
 // document returns a file as the model reads it.
 func buildMessages(instructions string, entries []conversations.Entry, document func(id string) model.Document) []model.Message {
-	p := &prompt{outputs: map[string]string{}}
+	p := &prompt{outputs: map[string][]model.Part{}}
 	if instructions != "" {
 		p.messages = append(p.messages, model.TextMessage(model.System, instructions))
 	}
 	for _, e := range entries {
 		if output, ok := e.Item.(*conversations.FunctionCallOutput); ok {
-			p.outputs[output.Call] = output.Output
+			p.outputs[output.Call] = outputParts(output, document)
 		}
 	}
 	for i := range entries {
@@ -45,7 +45,7 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 	switch item := e.Item.(type) {
 	case *conversations.Message:
 		p.close()
-		if parts := messageParts(item, document); len(parts) > 0 {
+		if parts := contentParts(item.Content, document); len(parts) > 0 {
 			p.messages = append(p.messages, model.Message{Role: item.Role, Parts: parts})
 			if item.Phase == conversations.Commentary {
 				p.open = e
@@ -53,19 +53,29 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 		}
 	case *conversations.FunctionCall:
 		if item.Status != conversations.Incomplete {
-			p.call(e, model.ToolCall{ID: item.CallID, Name: item.Name, Arguments: item.Arguments}, p.outputs[item.ID])
+			p.call(e, toolCall(item), p.outputs[item.ID])
 		}
 	case *conversations.FunctionCallOutput:
 		p.close() // what follows was said after it
 	case *conversations.WebSearch:
-		p.call(e, model.ToolCall{ID: item.CallID, Name: searchName, Arguments: searchArguments(item.Queries)}, item.Results)
+		p.call(e, model.ToolCall{ID: item.CallID, Name: searchName, Arguments: searchArguments(item.Queries)}, []model.Part{model.Text(item.Results)})
 		p.close()
 	}
 }
 
+// toolCall is a call as the model made it: to the function that stands for the
+// tool.
+func toolCall(c *conversations.FunctionCall) model.ToolCall {
+	arguments := c.Arguments
+	if c.Custom {
+		arguments = customArguments(arguments)
+	}
+	return model.ToolCall{ID: c.CallID, Name: Qualified(c.Namespace, c.Name), Arguments: arguments}
+}
+
 // call adds a call and its answer to the assistant's message that is open, or to
 // a new one.
-func (p *prompt) call(e *conversations.Entry, call model.ToolCall, answer string) {
+func (p *prompt) call(e *conversations.Entry, call model.ToolCall, answer []model.Part) {
 	if p.open == nil || p.open.Turn != e.Turn {
 		p.close()
 		p.messages = append(p.messages, model.Message{Role: model.Assistant})
@@ -84,15 +94,22 @@ func (p *prompt) close() {
 	}
 	for i, call := range p.messages[len(p.messages)-1].ToolCalls {
 		p.messages = append(p.messages, model.Message{
-			Role: model.ToolRole, ToolCallID: call.ID, Parts: []model.Part{model.Text(p.answers[i])},
+			Role: model.ToolRole, ToolCallID: call.ID, Parts: p.answers[i],
 		})
 	}
 	p.open, p.answers = nil, nil
 }
 
-func messageParts(m *conversations.Message, document func(id string) model.Document) []model.Part {
-	parts := make([]model.Part, 0, len(m.Content))
-	for _, p := range m.Content {
+func outputParts(o *conversations.FunctionCallOutput, document func(id string) model.Document) []model.Part {
+	if o.Content == nil {
+		return []model.Part{model.Text(o.Output)}
+	}
+	return contentParts(o.Content, document)
+}
+
+func contentParts(content []conversations.Part, document func(id string) model.Document) []model.Part {
+	parts := make([]model.Part, 0, len(content))
+	for _, p := range content {
 		if p.Type == conversations.InputFile {
 			parts = append(parts, document(p.FileID))
 			continue

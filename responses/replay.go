@@ -34,10 +34,15 @@ func replayItem(e *emitter, item conversations.Item) {
 		}
 		e.closeItem(item.Status, item.Phase)
 	case *conversations.FunctionCall:
-		e.callStart(item.ID, item.CallID, item.Name)
-		if item.Arguments != "" {
+		call := *item
+		call.Status, call.Arguments = conversations.InProgress, ""
+		e.callStart(&call)
+		if item.Custom {
+			e.inputDelta(item.Arguments)
+		} else if item.Arguments != "" {
 			e.argumentsDelta(item.Arguments)
 		}
+		e.input = nil // what it would read has been said
 		e.closeItem(item.Status, "")
 	case *conversations.WebSearch:
 		e.search(item, func() {})

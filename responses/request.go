@@ -42,9 +42,10 @@ type Request struct {
 	ReasoningEffort string   // reasoning.effort: one that the model takes; empty is its default
 
 	Format            model.Format // text.format
-	Tools             []model.Tool // up to 128: functions, and [SearchTool]
+	Tools             []model.Tool // functions, and [SearchTool]
 	ToolChoice        model.ToolChoice
-	ParallelToolCalls *bool // false: at most one tool call at a time; nil is true
+	AllowedTools      []string // of Tools by name, those that the model is offered in this turn; nil is all
+	ParallelToolCalls *bool    // false: at most one tool call at a time; nil is true
 
 	Store    *bool // whether the turn is kept; nil is true
 	Metadata map[string]string
@@ -52,6 +53,15 @@ type Request struct {
 	// SearchType is what the caller called the web search tool, echoed in the
 	// response; empty is [WebSearchPreview].
 	SearchType string
+
+	// Called says what the caller calls tools, by their name in Tools. A tool that
+	// is not in it is a function that everybody calls the same.
+	Called map[string]Called
+
+	// ShownTools and ShownToolChoice are how the response shows the tools and the
+	// choice, as JSON, where that is not how Tools and ToolChoice are: the caller
+	// has sent tools that models are offered otherwise, or not at all.
+	ShownTools, ShownToolChoice json.RawMessage
 }
 
 // The names of the web search tool.
@@ -79,26 +89,10 @@ func (r *Request) settings() generation.Settings {
 		Format:            r.Format,
 		Tools:             r.Tools,
 		ToolChoice:        r.ToolChoice,
+		AllowedTools:      r.AllowedTools,
 		ParallelToolCalls: r.ParallelToolCalls,
 	}
 }
-
-// SearchTool returns the web search tool, for the tools of a [Request], as models
-// see it.
-func SearchTool() model.Tool {
-	return model.Tool{
-		Name:        searchName,
-		Description: "Search the web. Use it for anything that may have changed recently or that you are not sure of.",
-		Parameters:  searchParameters,
-		Search:      true,
-	}
-}
-
-const searchName = "web_search"
-
-var searchParameters = json.RawMessage(`{"type":"object","properties":{"queries":{"type":"array","items":{"type":"string"},` +
-	`"minItems":1,"maxItems":5,"description":"What to search for: one to five queries, which run at once."}},` +
-	`"required":["queries"],"additionalProperties":false}`)
 
 // check returns an Invalid error for a request that breaks a rule of the
 // interface, whatever the model and the state of the store, and otherwise the
@@ -122,31 +116,25 @@ func (r *Request) check(settings *generation.Settings) (*schema.Schema, error) {
 // stored reports whether the request wants its turn to be kept.
 func (r *Request) stored() bool { return r.Store == nil || *r.Store }
 
-// searches reports whether the request offers web search.
-func (r *Request) searches() bool {
-	for _, t := range r.Tools {
-		if t.Search {
-			return true
-		}
-	}
-	return false
-}
-
 // matchCalls returns the input with each output of a function call tied to its
 // call, or an Invalid error unless every call of the history and the input has
 // exactly one output, which follows it. Outputs are accepted for calls that wait
 // for one: those of the turn that is continued from, since none that came before
 // could be continued from without, and those that the caller sends back in the
 // same input. A call of the history that the caller sends back beside it is left
-// out.
-func matchCalls(history []conversations.Entry, input []conversations.Item) ([]conversations.Item, error) {
+// out; with again, so is what the history has of answered calls: clients that
+// continue a conversation send all of a task each time.
+func matchCalls(history []conversations.Entry, input []conversations.Item, again bool) ([]conversations.Item, error) {
 	var w waiting
+	var past answered
 	for _, e := range history {
 		switch item := e.Item.(type) {
 		case *conversations.FunctionCall:
 			w.add(item)
 		case *conversations.FunctionCallOutput:
-			w.answer(item.CallID)
+			if call := w.answer(item.CallID); again && call != nil {
+				past.add(call, item)
+			}
 		}
 	}
 	known := maps.Clone(w.calls)
@@ -154,7 +142,7 @@ func matchCalls(history []conversations.Entry, input []conversations.Item) ([]co
 	for _, item := range input {
 		switch given := item.(type) {
 		case *conversations.FunctionCall:
-			if known[given.CallID] != nil {
+			if known[given.CallID] != nil || past.made(given) {
 				continue // sent back although the history has it
 			}
 			if !w.add(given) {
@@ -162,6 +150,9 @@ func matchCalls(history []conversations.Entry, input []conversations.Item) ([]co
 			}
 		case *conversations.FunctionCallOutput:
 			call := w.answer(given.CallID)
+			if call == nil && past.said(given) {
+				continue
+			}
 			if call == nil {
 				return nil, fault.Invalidf("input", "No function call is waiting for an output with the call_id %.128q: it is not one of the response that is continued from, or it has been answered.", given.CallID)
 			}
@@ -175,6 +166,34 @@ func matchCalls(history []conversations.Entry, input []conversations.Item) ([]co
 		return nil, fault.Invalidf("input", "The function call with the call_id %.128q has no output; send one for every call of the response that is continued from.", call.CallID)
 	}
 	return matched, nil
+}
+
+// answered are the calls of a history that have an output, by call ID. The zero
+// value has none.
+type answered map[string]answeredCall
+
+type answeredCall struct {
+	call   *conversations.FunctionCall
+	output *conversations.FunctionCallOutput
+}
+
+func (a *answered) add(call *conversations.FunctionCall, output *conversations.FunctionCallOutput) {
+	if *a == nil {
+		*a = answered{}
+	}
+	(*a)[call.CallID] = answeredCall{call, output}
+}
+
+// made reports whether a call is one of them.
+func (a answered) made(c *conversations.FunctionCall) bool {
+	past, ok := a[c.CallID]
+	return ok && past.call.Name == c.Name && past.call.Arguments == c.Arguments
+}
+
+// said reports whether an output is that of one of them.
+func (a answered) said(o *conversations.FunctionCallOutput) bool {
+	past, ok := a[o.CallID]
+	return ok && past.output.Same(o)
 }
 
 // markCommentary gives the assistant's messages that a call or a search follows

@@ -76,6 +76,8 @@ type Echo struct {
 	Tools              []model.Tool      `json:"tools,omitempty"`
 	SearchType         string            `json:"search,omitempty"`
 	ToolChoice         model.ToolChoice  `json:"tool_choice,omitzero"`
+	ShownTools         json.RawMessage   `json:"shown_tools,omitempty"`
+	ShownToolChoice    json.RawMessage   `json:"shown_choice,omitempty"`
 	ParallelToolCalls  *bool             `json:"parallel,omitempty"`
 	ReasoningEffort    string            `json:"effort,omitempty"`
 	Format             model.Format      `json:"format,omitzero"`
@@ -91,9 +93,11 @@ func (r *Request) echo(stored bool) Echo {
 		Instructions:       r.Instructions,
 		PreviousResponseID: r.PreviousResponseID,
 		Metadata:           r.Metadata,
-		Tools:              r.Tools,
+		Tools:              r.echoedTools(),
 		SearchType:         r.SearchType,
 		ToolChoice:         r.ToolChoice,
+		ShownTools:         r.ShownTools,
+		ShownToolChoice:    r.ShownToolChoice,
 		ParallelToolCalls:  r.ParallelToolCalls,
 		ReasoningEffort:    r.ReasoningEffort,
 		Format:             r.Format,
@@ -130,4 +134,13 @@ func newResponse(t conversations.Turn, output []conversations.Item) (*Response, 
 		CreatedAt: b.CreatedAt, CompletedAt: b.CompletedAt, Status: b.Status, Error: b.Error, Incomplete: b.Incomplete,
 		Output: output, Usage: &b.Usage, Echo: b.Echo,
 	}, nil
+}
+
+// echoedTools are the tools that the echo keeps: none where it keeps how they are
+// shown.
+func (r *Request) echoedTools() []model.Tool {
+	if r.ShownTools != nil {
+		return nil
+	}
+	return r.Tools
 }

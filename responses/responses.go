@@ -179,7 +179,10 @@ func (s *Service) InputItems(ctx context.Context, caller accounts.Caller, id str
 // CountInput returns how many input tokens a request has, history included,
 // without running it. Errors are those that refuse the request.
 func (s *Service) CountInput(ctx context.Context, caller accounts.Caller, req *Request) (int, error) {
-	t, err := s.begin(ctx, caller, req)
+	t, err := s.check(ctx, caller, req)
+	if err == nil {
+		err = t.prepare(ctx)
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -11,8 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-506d8e5d/svc/conversations"
-	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
 )
 
@@ -27,14 +25,6 @@ const (
 // planned is a search whose arguments the model is writing. That is internal: no
 // event shows it.
 type planned struct{ arguments strings.Builder }
-
-// checkSearch refuses web search where there is no search service.
-func (s *Service) checkSearch(req *Request) error {
-	if !req.searches() || s.engine != nil {
-		return nil
-	}
-	return fault.Invalidf("tools", "Web search is not configured on this server: start svcd with -search or SVC_SEARCH_URL set to the base URL of a SearXNG service, or leave the tool out.")
-}
 
 // endPlanning takes the search that the model has planned, if there is one, to
 // those of the round.
@@ -119,9 +109,4 @@ func (t *turn) runQuery(ctx context.Context, query string) string {
 		return "The search for \"" + query + "\" failed: no results are available.\n"
 	}
 	return websearch.Format(query, results)
-}
-
-// withoutSearch returns the tools without web search: the model must answer.
-func withoutSearch(tools []model.Tool) []model.Tool {
-	return slices.DeleteFunc(slices.Clone(tools), func(t model.Tool) bool { return t.Search })
 }

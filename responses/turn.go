@@ -23,24 +23,52 @@ type turn struct {
 	req      *Request
 	settings generation.Settings // of the request
 	schema   *schema.Schema      // of the format, nil where it has none
+	info     model.Info
 	point    *conversations.Point
 	begins   bool // whether the turn begins its conversation
 	store    bool
+	release  func() // lets the next turn of the conversation go on
 
 	input     []conversations.Item
 	documents map[string]model.Document // by file ID
 	read      int                       // bytes of documents, as often as they are referred to
 	response  *Response
 	emitter   emitter
-	usage     model.Usage                // of the rounds that have ended
-	round     model.Usage                // of the one that runs
+	meter     generation.Meter           // of all rounds
+	settled   bool                       // what was used is charged, or was tried to be
 	searches  []*conversations.WebSearch // that the model asked for in this round
 	planning  *planned                   // the search whose arguments are coming in
 }
 
-// begin does everything that can refuse a request before a model is called.
+// begin does everything that can refuse a request before a model is called. A
+// turn that continues from a conversation waits for the ones before it, and the
+// next one waits until it is run, or until ctx ends where it never is.
 func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Request) (*turn, error) {
+	t, err := s.check(ctx, caller, req)
+	if err != nil {
+		return nil, err
+	}
+	release := func() {}
+	if req.Conversation != "" {
+		if release, err = s.o.Conversations.Queue(ctx, caller, req.Conversation); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.prepare(ctx); err != nil || !t.store {
+		release()
+		return t, err
+	}
+	left := context.AfterFunc(ctx, release)
+	t.release = func() { left(); release() }
+	return t, nil
+}
+
+// check does what can refuse a request without its history.
+func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Request) (*turn, error) {
 	settings := req.settings()
+	if err := s.leaveOut(&settings); err != nil {
+		return nil, err
+	}
 	compiled, err := req.check(&settings)
 	if err != nil {
 		return nil, err
@@ -49,33 +77,37 @@ func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Reques
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(caller.Allow(info.ID), settings.CheckEffort(names, info), s.checkSearch(req)); err != nil {
+	if err := errors.Join(caller.Allow(info.ID), settings.CheckEffort(names, info)); err != nil {
 		return nil, err
 	}
 	if err := s.o.Accounts.Afford(ctx, caller); err != nil {
 		return nil, err
 	}
-	t := &turn{
-		Service: s, caller: caller, req: req, settings: settings, schema: compiled,
-		store: req.stored() && !caller.ZeroDataRetention,
-	}
-	if t.point, err = s.o.Conversations.Continue(ctx, caller, req.PreviousResponseID, req.Conversation); err != nil {
-		return nil, err
+	return &turn{
+		Service: s, caller: caller, req: req, settings: settings, schema: compiled, info: info,
+		store: req.stored() && !caller.ZeroDataRetention, release: func() {},
+	}, nil
+}
+
+// prepare reads what the turn continues from and makes its first request.
+func (t *turn) prepare(ctx context.Context) (err error) {
+	if t.point, err = t.o.Conversations.Continue(ctx, t.caller, t.req.PreviousResponseID, t.req.Conversation); err != nil {
+		return err
 	}
 	if err := t.takeInput(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if t.begins = t.point.Conversation == ""; t.begins {
-		t.point.Conversation = s.o.NewID("conv")
+		t.point.Conversation = t.o.NewID("conv")
 	}
 	t.response = &Response{
-		ID: s.o.NewID("resp"), Conversation: t.point.Conversation, CreatedAt: s.o.Now().Unix(),
-		Status: InProgress, Echo: req.echo(t.store),
+		ID: t.o.NewID("resp"), Conversation: t.point.Conversation, CreatedAt: t.o.Now().Unix(),
+		Status: InProgress, Echo: t.req.echo(t.store),
 	}
-	if err := s.models.CheckWindow(ctx, info, t.request()); err != nil {
-		return nil, err
+	if err := t.models.CheckWindow(ctx, t.info, t.request()); err != nil {
+		return err
 	}
-	return t, t.checkSize()
+	return t.checkSize()
 }
 
 // takeInput makes the turn's input of the request's.
@@ -84,7 +116,7 @@ func (t *turn) takeInput(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.input, err = matchCalls(t.point.Entries, items); err != nil {
+	if t.input, err = matchCalls(t.point.Entries, items, t.req.Conversation != ""); err != nil {
 		return err
 	}
 	markCommentary(t.input)
@@ -190,11 +222,14 @@ func (t *turn) readDocuments(ctx context.Context) error {
 }
 
 func (t *turn) readFiles(ctx context.Context, item conversations.Item, mayBeGone bool) error {
-	m, ok := item.(*conversations.Message)
-	if !ok {
-		return nil
+	var content []conversations.Part
+	switch item := item.(type) {
+	case *conversations.Message:
+		content = item.Content
+	case *conversations.FunctionCallOutput:
+		content = item.Content
 	}
-	for _, p := range m.Content {
+	for _, p := range content {
 		if p.Type != conversations.InputFile {
 			continue
 		}
@@ -243,10 +278,12 @@ func (t *turn) request() *model.Request {
 
 // run makes the turn.
 func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
+	defer t.release()
 	t.emitter = emitter{yield: yield, response: t.response}
+	defer t.settle(ctx) // also where the consumer panics
 	err := t.generate(ctx)
-	t.usage = t.usage.Add(t.round)
 	if err != nil && t.emitter.sequence == 0 {
+		t.settle(ctx)
 		yield(Event{}, err)
 		return
 	}
@@ -269,7 +306,6 @@ func (t *turn) generate(ctx context.Context) error {
 		if err != nil || finish == "" {
 			return err
 		}
-		t.usage, t.round = t.usage.Add(t.round), model.Usage{}
 		if finish == model.Length {
 			t.complete(conversations.Incomplete, MaxOutputTokens)
 			return nil
@@ -318,7 +354,7 @@ func (t *turn) next() *model.Request {
 		req.ToolChoice = model.ToolChoice{}
 	}
 	if req.MaxTokens > 0 {
-		if req.MaxTokens -= t.usage.OutputTokens; req.MaxTokens < 1 {
+		if req.MaxTokens -= t.meter.Usage().OutputTokens; req.MaxTokens < 1 {
 			return nil
 		}
 	}
@@ -339,7 +375,7 @@ func (t *turn) calls() bool {
 // ended, or nothing where the consumer stopped.
 func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReason, error) {
 	t.searches = nil
-	for event, err := range generation.Stream(ctx, t.models, req, t.schema) {
+	for event, err := range generation.Stream(ctx, t.models, req, t.schema, &t.meter) {
 		if err != nil {
 			return "", err
 		}
@@ -353,11 +389,11 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 			t.emitter.textDelta(e.Text, t.o.NewID)
 		case model.ToolCallStart:
 			t.endPlanning()
-			if e.Name == searchName && t.req.searches() {
+			if e.Name == searchName && searches(t.settings.Tools) {
 				t.planning = &planned{}
 				break
 			}
-			t.emitter.callStart(t.o.NewID("fc"), t.o.NewID("call"), e.Name)
+			t.emitter.callStart(t.newCall(e.Name))
 		case model.ToolCallDelta:
 			if t.planning != nil {
 				t.planning.arguments.WriteString(e.Arguments)
@@ -367,8 +403,6 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 				return "", fault.Upstreamf(errBroken, "The model's answer broke off.")
 			}
 			t.emitter.argumentsDelta(e.Arguments)
-		case model.Usage:
-			t.round = e
 		case model.Finish:
 			t.endPlanning()
 			return e.Reason, nil
@@ -380,6 +414,18 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 	return "", fault.Upstreamf(errBroken, "The model's answer broke off.")
 }
 
+// newCall returns a call of the tool that the model knows by a name, under the
+// name that the caller has for it.
+func (t *turn) newCall(name string) *conversations.FunctionCall {
+	called := t.req.called(name)
+	c := &conversations.FunctionCall{
+		Status: conversations.InProgress, Namespace: called.Namespace, Name: called.Name, Custom: called.Custom,
+	}
+	c.ID = t.o.NewID(c.Prefix())
+	c.CallID = t.o.NewID("call")
+	return c
+}
+
 // end stores the turn and emits its last events. A turn that ran to its end and
 // cannot be stored has failed, and is charged all the same.
 func (t *turn) end(ctx context.Context, err error) {
@@ -388,7 +434,9 @@ func (t *turn) end(ctx context.Context, err error) {
 	}
 	r := t.response
 	r.CompletedAt = t.o.Now().Unix()
-	r.Usage = &t.usage
+	usage := t.meter.Usage()
+	r.Usage = &usage
+	t.settled = true
 	ctx = context.WithoutCancel(ctx)
 	if saveErr := t.save(ctx); saveErr != nil {
 		if t.store {
@@ -407,6 +455,18 @@ func (t *turn) end(ctx context.Context, err error) {
 		return
 	}
 	t.emitter.lifecycle(EventCompleted)
+}
+
+// settle charges what a turn has used that came to no end of its own, unless that
+// was done: nothing of it is stored.
+func (t *turn) settle(ctx context.Context) {
+	if t.settled || t.meter.Usage() == (model.Usage{}) {
+		return
+	}
+	t.settled = true
+	if _, err := t.o.Accounts.Charge(context.WithoutCancel(ctx), t.caller, t.use(), nil); err != nil {
+		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: usage was not charged", slog.String("response", t.response.ID), slog.Any("err", err))
+	}
 }
 
 // dies makes the response that of a turn that failed or was cancelled.
@@ -444,14 +504,15 @@ func (t *turn) save(ctx context.Context) error {
 }
 
 func (t *turn) use() accounts.Use {
+	u := t.meter.Usage()
 	return accounts.Use{
 		Endpoint:        "responses",
 		Model:           t.req.Model,
 		Object:          t.response.ID,
 		Kind:            accounts.Generation,
-		InputTokens:     t.usage.InputTokens,
-		CachedTokens:    t.usage.CachedTokens,
-		OutputTokens:    t.usage.OutputTokens,
-		ReasoningTokens: t.usage.ReasoningTokens,
+		InputTokens:     u.InputTokens,
+		CachedTokens:    u.CachedTokens,
+		OutputTokens:    u.OutputTokens,
+		ReasoningTokens: u.ReasoningTokens,
 	}
 }

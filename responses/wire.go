@@ -49,11 +49,7 @@ func (r *Response) Write(w *jsonout.Writer) {
 	writeFormat(w.Name("format"), e.Format)
 	w.EndObject()
 	writeToolChoice(w.Name("tool_choice"), e)
-	w.Name("tools").Array()
-	for i := range e.Tools {
-		writeTool(w, &e.Tools[i], e.SearchType)
-	}
-	w.EndArray()
+	writeTools(w.Name("tools"), e)
 	w.Name("top_logprobs").Int(0)
 	writeOrOne(w.Name("top_p"), e.TopP)
 	w.Name("truncation").String("disabled")
@@ -105,7 +101,21 @@ func writeFormat(w *jsonout.Writer, f model.Format) {
 	w.EndObject()
 }
 
-func writeTool(w *jsonout.Writer, t *model.Tool, searchType string) {
+func writeTools(w *jsonout.Writer, e *Echo) {
+	if e.ShownTools != nil {
+		w.Raw(e.ShownTools)
+		return
+	}
+	w.Array()
+	for i := range e.Tools {
+		WriteTool(w, &e.Tools[i], e.SearchType)
+	}
+	w.EndArray()
+}
+
+// WriteTool writes a function, or web search under the name that the caller has
+// for it, as a response shows it.
+func WriteTool(w *jsonout.Writer, t *model.Tool, searchType string) {
 	w.Object()
 	if t.Search {
 		w.Name("type").String(cmp.Or(searchType, WebSearchPreview))
@@ -121,6 +131,10 @@ func writeTool(w *jsonout.Writer, t *model.Tool, searchType string) {
 }
 
 func writeToolChoice(w *jsonout.Writer, e *Echo) {
+	if e.ShownToolChoice != nil {
+		w.Raw(e.ShownToolChoice)
+		return
+	}
 	c := e.ToolChoice
 	if c.Mode != model.ToolNamed {
 		w.String(string(cmp.Or(c.Mode, model.ToolAuto)))

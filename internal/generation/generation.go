@@ -28,15 +28,17 @@ var errInvalid = errors.New("the structured answer is invalid")
 // structured answer is held back until it is whole and valid; one that is not
 // is asked for once more, with the reason, and then fails with an Upstream
 // error. That the text has begun is an event all the same: [model.Started] comes
-// first. An answer that was cut or that calls tools is not validated. Usage is
-// that of all attempts together. The sequence keeps the contract of
-// [model.Backend].
-func Stream(ctx context.Context, b model.Backend, req *model.Request, s *schema.Schema) iter.Seq2[model.Event, error] {
+// first. An answer that was cut or that calls tools is not validated.
+//
+// The sequence keeps the contract of [model.Backend], but that it has no
+// [model.Usage]: what it has used, all attempts together, is added to the meter,
+// however it ends.
+func Stream(ctx context.Context, b model.Backend, req *model.Request, s *schema.Schema, m *Meter) iter.Seq2[model.Event, error] {
 	if req.Format.Type == model.FormatText || req.Format.Type == "" {
-		return b.Generate(ctx, req)
+		return m.answer(ctx, b, req)
 	}
 	return func(yield func(model.Event, error) bool) {
-		g := structured{backend: b, schema: s, yield: yield}
+		g := structured{backend: b, schema: s, meter: m, yield: yield}
 		for attempt := 1; ; attempt++ {
 			again := g.attempt(ctx, req)
 			if again == nil {
@@ -68,18 +70,19 @@ func (i *invalid) affordable(req *model.Request) bool {
 type structured struct {
 	backend model.Backend
 	schema  *schema.Schema
+	meter   *Meter
 	yield   func(model.Event, error) bool
-	spent   model.Usage // by earlier attempts
-	started bool        // an event has been yielded
+	started bool // an event has been yielded
 }
 
 // attempt runs one generation. It returns nil when the answer has ended, in one
 // way or another, and what was wrong with it otherwise.
 func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 	var text strings.Builder
-	var usage model.Usage
 	called := false
-	for event, err := range g.backend.Generate(ctx, req) {
+	before := g.meter.Usage().OutputTokens
+	var reason error // for asking again
+	for event, err := range g.meter.answer(ctx, g.backend, req) {
 		if err != nil {
 			g.yield(nil, err)
 			return nil
@@ -95,9 +98,6 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 				continue
 			}
 			event = model.Started{}
-		case model.Usage:
-			usage = e
-			event = g.spent.Add(e)
 		case model.ToolCallStart:
 			called = true
 			if !g.flush(&text) {
@@ -105,9 +105,8 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 			}
 		case model.Finish:
 			if e.Reason == model.Stop && !called {
-				if reason := g.check(text.String()); reason != nil {
-					g.spent = g.spent.Add(usage)
-					return &invalid{text.String(), usage.OutputTokens, reason}
+				if reason = g.check(text.String()); reason != nil {
+					continue // to the end, which nothing follows
 				}
 			}
 			if !g.flush(&text) {
@@ -118,6 +117,9 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 		if !g.yield(event, nil) {
 			return nil
 		}
+	}
+	if reason != nil {
+		return &invalid{text.String(), g.meter.Usage().OutputTokens - before, reason}
 	}
 	return nil
 }

@@ -23,7 +23,8 @@ func request(format model.FormatType) *model.Request {
 	return req
 }
 
-// play collects the answer to a request in a format.
+// play collects the answer to a request in a format, and behind it what it has
+// used.
 func play(t *testing.T, b model.Backend, format model.FormatType) (events []model.Event, err error) {
 	var s *schema.Schema
 	if format == model.FormatSchema {
@@ -31,13 +32,13 @@ func play(t *testing.T, b model.Backend, format model.FormatType) (events []mode
 			t.Fatal(err)
 		}
 	}
-	for event, err := range Stream(t.Context(), b, request(format), s) {
-		if err != nil {
-			return events, err
+	var meter Meter
+	for event, failure := range Stream(t.Context(), b, request(format), s, &meter) {
+		if err = failure; err == nil {
+			events = append(events, event)
 		}
-		events = append(events, event)
 	}
-	return events, nil
+	return append(events, meter.Usage()), err
 }
 
 func text(s string) model.Event { return model.TextDelta{Text: s} }
@@ -62,36 +63,36 @@ func TestAnswers(t *testing.T) {
 		err     error
 	}{
 		{"free text passes through as it comes", model.FormatText,
-			[]modeltest.Answer{modeltest.Text(" a", "b ")}, []model.Event{text(" a"), text("b "), usage, stop}, nil},
+			[]modeltest.Answer{modeltest.Text(" a", "b ")}, []model.Event{text(" a"), text("b "), stop, usage}, nil},
 		{"an omitted format is free text", "",
-			[]modeltest.Answer{modeltest.Text(" a")}, []model.Event{text(" a"), usage, stop}, nil},
+			[]modeltest.Answer{modeltest.Text(" a")}, []model.Event{text(" a"), stop, usage}, nil},
 		{"a structured answer is held back and trimmed", model.FormatSchema,
-			[]modeltest.Answer{modeltest.Text("\n{", `"n":1}`, "\n\n")}, []model.Event{started, usage, text(`{"n":1}`), stop}, nil},
+			[]modeltest.Answer{modeltest.Text("\n{", `"n":1}`, "\n\n")}, []model.Event{started, text(`{"n":1}`), stop, usage}, nil},
 		{"an object is all that json_object asks for", model.FormatObject,
-			[]modeltest.Answer{modeltest.Text(`{"any":1}`)}, []model.Event{started, usage, text(`{"any":1}`), stop}, nil},
+			[]modeltest.Answer{modeltest.Text(`{"any":1}`)}, []model.Event{started, text(`{"any":1}`), stop, usage}, nil},
 		{"an array is no object", model.FormatObject,
-			[]modeltest.Answer{modeltest.Text(`[]`), modeltest.Text(`{}`)}, []model.Event{started, usage, twice, text(`{}`), stop}, nil},
+			[]modeltest.Answer{modeltest.Text(`[]`), modeltest.Text(`{}`)}, []model.Event{started, text(`{}`), stop, twice}, nil},
 		{"null is no object", model.FormatObject,
-			[]modeltest.Answer{modeltest.Text(`null`), modeltest.Text(`{}`)}, []model.Event{started, usage, twice, text(`{}`), stop}, nil},
+			[]modeltest.Answer{modeltest.Text(`null`), modeltest.Text(`{}`)}, []model.Event{started, text(`{}`), stop, twice}, nil},
 		{"an invalid answer is asked for again and both are counted", model.FormatSchema,
 			[]modeltest.Answer{modeltest.Text(`{"n":"x"}`), modeltest.Text(`{"n":2}`)},
-			[]model.Event{started, usage, twice, text(`{"n":2}`), stop}, nil},
+			[]model.Event{started, text(`{"n":2}`), stop, twice}, nil},
 		{"the second invalid answer fails", model.FormatSchema,
 			[]modeltest.Answer{modeltest.Text(`{"n":"x"}`), modeltest.Text(`{}`)},
-			[]model.Event{started, usage, twice}, invalid},
+			[]model.Event{started, twice}, invalid},
 		{"the model starts once", model.FormatSchema,
 			[]modeltest.Answer{
 				modeltest.Events(model.Started{}, text("x"), usage, stop),
 				modeltest.Events(model.Started{}, text(`{"n":2}`), usage, stop),
 			},
-			[]model.Event{model.Started{}, usage, twice, text(`{"n":2}`), stop}, nil},
+			[]model.Event{model.Started{}, text(`{"n":2}`), stop, twice}, nil},
 		{"an answer that was cut is not validated", model.FormatSchema,
-			[]modeltest.Answer{modeltest.Text(`{"n":`).WithFinish(model.Length)}, []model.Event{started, usage, text(`{"n":`), length}, nil},
+			[]modeltest.Answer{modeltest.Text(`{"n":`).WithFinish(model.Length)}, []model.Event{started, text(`{"n":`), length, usage}, nil},
 		{"an empty answer that was cut has no text", model.FormatSchema,
-			[]modeltest.Answer{modeltest.Events(usage, length)}, []model.Event{usage, length}, nil},
+			[]modeltest.Answer{modeltest.Events(usage, length)}, []model.Event{length, usage}, nil},
 		{"tool calls are not validated and come after the text before them", model.FormatSchema,
 			[]modeltest.Answer{modeltest.Events(text("Let me see."), model.ToolCallStart{ID: "1", Name: "f"}, model.ToolCallDelta{Arguments: "{}"}, usage, calls)},
-			[]model.Event{started, text("Let me see."), model.ToolCallStart{ID: "1", Name: "f"}, model.ToolCallDelta{Arguments: "{}"}, usage, calls}, nil},
+			[]model.Event{started, text("Let me see."), model.ToolCallStart{ID: "1", Name: "f"}, model.ToolCallDelta{Arguments: "{}"}, calls, usage}, nil},
 		{"an error passes through and drops the text", model.FormatSchema,
 			[]modeltest.Answer{modeltest.Fail(failed, text("{"), usage)}, []model.Event{started, usage}, failed},
 		{"an error of the second attempt passes through", model.FormatSchema,
@@ -129,7 +130,7 @@ func TestTheRetryHasWhatIsLeftOfTheAllowance(t *testing.T) {
 		script = modeltest.New(modeltest.Text("x"), modeltest.Text("{}"))
 		req := request(model.FormatObject)
 		req.MaxTokens = allowance
-		for _, err = range Stream(t.Context(), script, req, nil) {
+		for _, err = range Stream(t.Context(), script, req, nil, &Meter{}) {
 		}
 		return script, err
 	}
@@ -148,7 +149,7 @@ func TestTheConsumerMayStopAnywhere(t *testing.T) {
 	for stopAt := range 7 {
 		script := modeltest.New(answer)
 		n := 0
-		for range Stream(t.Context(), script, request(model.FormatObject), nil) {
+		for range Stream(t.Context(), script, request(model.FormatObject), nil, &Meter{}) {
 			if n == stopAt {
 				break
 			}
@@ -164,7 +165,7 @@ func TestCancellationIsTheError(t *testing.T) {
 	defer cancel()
 	script := modeltest.New(modeltest.Block(model.Started{}))
 	var last error
-	for event, err := range Stream(ctx, script, request(model.FormatObject), nil) {
+	for event, err := range Stream(ctx, script, request(model.FormatObject), nil, &Meter{}) {
 		if event != nil {
 			cancel()
 		}

@@ -3,6 +3,7 @@ package generation
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/fault"
@@ -10,8 +11,12 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 )
 
-// MaxTools is how many tools a request may have.
-const MaxTools = 128
+// MaxTools is how many tools a request may have, MaxOffered how many functions
+// the model may be offered for them: a tool may be a namespace of many.
+const (
+	MaxTools   = 128
+	MaxOffered = 1024
+)
 
 // Settings are what Responses and Chat Completions requests have in common: how
 // to answer. Nil pointers and zero values are omitted fields.
@@ -22,9 +27,10 @@ type Settings struct {
 	MaxTokens         *int     // at least 1; caps generated tokens, reasoning included
 	ReasoningEffort   string   // one that the model takes; empty is its default
 	Format            model.Format
-	Tools             []model.Tool // up to [MaxTools]
+	Tools             []model.Tool // up to [MaxOffered]
 	ToolChoice        model.ToolChoice
-	ParallelToolCalls *bool // false: at most one tool call; nil is true
+	AllowedTools      []string // of Tools, those that the model is offered; nil is all
+	ParallelToolCalls *bool    // false: at most one tool call; nil is true
 }
 
 // Names are what an interface calls the fields of its requests, for errors.
@@ -54,6 +60,9 @@ func (s *Settings) Check(n Names) (*schema.Schema, error) {
 	if err := s.checkToolChoice(); err != nil {
 		return nil, err
 	}
+	if err := s.checkAllowed(); err != nil {
+		return nil, err
+	}
 	return s.checkFormat(n)
 }
 
@@ -72,8 +81,8 @@ func (s *Settings) checkNumbers(n Names) error {
 }
 
 func (s *Settings) checkTools(n Names) error {
-	if len(s.Tools) > MaxTools {
-		return fault.Invalidf("tools", "tools must have at most %d elements.", MaxTools)
+	if len(s.Tools) > MaxOffered {
+		return fault.Invalidf("tools", "tools must have at most %d functions.", MaxOffered)
 	}
 	names := make(map[string]bool, len(s.Tools))
 	for i, tool := range s.Tools {
@@ -115,6 +124,28 @@ func (s *Settings) checkToolChoice() error {
 	return fault.Invalidf("tool_choice", "tool_choice must be auto, required, none, or a function.")
 }
 
+// checkAllowed refuses a list of allowed tools with one that is not there, and an
+// empty one where a tool has to be called.
+func (s *Settings) checkAllowed() error {
+	for _, name := range s.AllowedTools {
+		if !slices.ContainsFunc(s.Tools, func(t model.Tool) bool { return t.Name == name }) {
+			return fault.Invalidf("tool_choice", "tool_choice allows the tool %.64q, which is not among the tools.", name)
+		}
+	}
+	if s.AllowedTools != nil && len(s.AllowedTools) == 0 && s.ToolChoice.Mode == model.ToolRequired {
+		return fault.Invalidf("tool_choice", "tool_choice is required, but allows none of the tools.")
+	}
+	return nil
+}
+
+// offered are the tools that the model gets to see.
+func (s *Settings) offered() []model.Tool {
+	if s.AllowedTools == nil {
+		return s.Tools
+	}
+	return slices.DeleteFunc(slices.Clone(s.Tools), func(t model.Tool) bool { return !slices.Contains(s.AllowedTools, t.Name) })
+}
+
 func (s *Settings) checkFormat(n Names) (*schema.Schema, error) {
 	switch s.Format.Type {
 	case "", model.FormatText, model.FormatObject:
@@ -152,7 +183,7 @@ func (s *Settings) Request(messages []model.Message) *model.Request {
 	req := &model.Request{
 		Model:           s.Model,
 		Messages:        messages,
-		Tools:           s.Tools,
+		Tools:           s.offered(),
 		ToolChoice:      s.ToolChoice,
 		SingleToolCall:  s.ParallelToolCalls != nil && !*s.ParallelToolCalls,
 		Format:          s.Format,

@@ -24,7 +24,7 @@ func TestErrorsNameTheInterfacesFields(t *testing.T) {
 		{Settings{Temperature: ptr(2.5)}, "temperature", "temperature must be between 0 and 2."},
 		{Settings{TopP: ptr(-0.5)}, "top_p", "top_p must be between 0 and 1."},
 		{Settings{MaxTokens: ptr(0)}, "most", "most must be at least 1."},
-		{Settings{Tools: make([]model.Tool, MaxTools+1)}, "tools", "tools must have at most 128 elements."},
+		{Settings{Tools: make([]model.Tool, MaxOffered+1)}, "tools", "tools must have at most 1024 functions."},
 		{Settings{Tools: []model.Tool{{Name: "a b"}}}, "tools[0].name", "tools[0].name" + name},
 		{Settings{Tools: []model.Tool{{Name: "a"}, {Name: "a"}}}, "tools[1].name", `tools[1].name is "a", which another tool is called, too.`},
 		{Settings{Tools: []model.Tool{{Name: "a", Parameters: json.RawMessage(`1`)}}}, "tools[0].parameters", "tools[0].parameters must be a JSON Schema object."},

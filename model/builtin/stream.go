@@ -88,11 +88,13 @@ func (s *stream) sendTokens(text string, event func(string) model.Event) (whole,
 	return true, true
 }
 
-// event sends one event, or the context's error where that has ended, and
-// reports whether more is wanted.
+// event sends one event, or where the context has ended what was used and its
+// error, and reports whether more is wanted.
 func (s *stream) event(e model.Event) bool {
 	if err := s.ctx.Err(); err != nil {
-		s.yield(nil, err)
+		if s.yield(model.Usage{InputTokens: s.input, OutputTokens: s.sent}, nil) {
+			s.yield(nil, err)
+		}
 		return false
 	}
 	return s.yield(e, nil)

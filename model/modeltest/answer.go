@@ -31,9 +31,11 @@ func (a Answer) play(ctx context.Context, yield func(model.Event, error) bool) {
 		yield(nil, err)
 		return
 	}
-	for _, event := range a.Events {
+	for i, event := range a.Events {
 		if err := ctx.Err(); err != nil {
-			yield(nil, err)
+			if used, ok := a.until(i); !ok || yield(used, nil) {
+				yield(nil, err)
+			}
 			return
 		}
 		if !yield(event, nil) {
@@ -48,6 +50,19 @@ func (a Answer) play(ctx context.Context, yield func(model.Event, error) bool) {
 	if a.Err != nil {
 		yield(nil, a.Err)
 	}
+}
+
+// until returns what the answer has used before the event i where it is to
+// report that later: an output token for each event.
+func (a Answer) until(i int) (model.Usage, bool) {
+	for _, event := range a.Events[i:] {
+		if u, ok := event.(model.Usage); ok && i > 0 {
+			u.OutputTokens = min(u.OutputTokens, i)
+			u.ReasoningTokens = min(u.ReasoningTokens, u.OutputTokens)
+			return u, true
+		}
+	}
+	return model.Usage{}, false
 }
 
 func (a Answer) before(ctx context.Context) error {

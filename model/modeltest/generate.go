@@ -39,6 +39,7 @@ var generateRules = []rule{
 	{name: "the consumer may stop at any event", check: checkEarlyStop},
 	{name: "a context that has ended yields its error alone", check: checkEndedContext},
 	{name: "a context that ends meanwhile ends the answer with its error", check: checkCancel},
+	{name: "an answer that its context ends says what it has used, which is no more than the whole uses", check: checkCutUsage},
 	{name: "requests may run at the same time", check: func(t *testing.T, s subject) {
 		var wg sync.WaitGroup
 		for range 8 {
@@ -144,5 +145,37 @@ func checkCancel(t *testing.T, s subject) {
 	}
 	if !errors.Is(last, context.Canceled) {
 		t.Errorf("the answer ends with %v, want the context's error", last)
+	}
+}
+
+func checkCutUsage(t *testing.T, s subject) {
+	const most = 8
+	whole := s.ask(t, s.request(question))
+	for stop := range min(len(whole.events), most) {
+		if _, counted := whole.events[stop].(model.Usage); counted {
+			return
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var used model.Usage
+		seen, generated := 0, false
+		for event := range s.Generate(ctx, s.request(question)) {
+			switch e := event.(type) {
+			case model.TextDelta, model.ToolCallStart:
+				generated = true
+			case model.Usage:
+				used = e
+			}
+			if seen == stop {
+				cancel()
+			}
+			seen++
+		}
+		if used.InputTokens <= 0 || generated && used.OutputTokens <= 0 {
+			t.Errorf("ended at event %d the answer has used %+v", stop, used)
+		}
+		if used.InputTokens > whole.usage.InputTokens || used.OutputTokens > whole.usage.OutputTokens {
+			t.Errorf("ended at event %d the answer has used %+v, the whole %+v", stop, used, whole.usage)
+		}
 	}
 }

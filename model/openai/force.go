@@ -84,14 +84,12 @@ func (a *answer) demand(prompt string, form json.RawMessage, strict bool) (strin
 		}
 	}
 	var text strings.Builder
-	var usage model.Usage
-	defer func() { a.spent = a.spent.Add(usage) }()
-	for event, err := range generation.Stream(a.ctx, a.backend, &req, compiled) {
+	var meter generation.Meter
+	defer func() { a.spent = a.spent.Add(meter.Usage()) }()
+	for event, err := range generation.Stream(a.ctx, a.backend, &req, compiled, &meter) {
 		switch e := event.(type) {
 		case model.TextDelta:
 			text.WriteString(e.Text)
-		case model.Usage:
-			usage = e
 		case model.Finish:
 			a.reason = e.Reason
 		}

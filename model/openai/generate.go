@@ -46,10 +46,17 @@ func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 		if err == nil {
 			err = a.run()
 		}
+		if ended := ctx.Err(); ended != nil {
+			err = ended
+			if a.asked && !a.begun { // the server has read the prompt for nobody
+				a.begun = true
+				a.spend(err)
+			}
+		}
 		if a.stopped || a.begun && !yield(a.spent, nil) {
 			return
 		}
-		if ended := ctx.Err(); ended != nil {
+		if ended := ctx.Err(); ended != nil { // with the usage
 			err = ended
 		}
 		if err != nil {
@@ -110,6 +117,7 @@ type answer struct {
 
 	yield   func(model.Event, error) bool
 	stopped bool // the consumer wants no more
+	asked   bool // a server has been sent the request and has not refused it
 	begun   bool // the model has begun to answer: it cannot be asked again
 
 	think   thinkFilter
@@ -134,8 +142,10 @@ func (a *answer) emit(e model.Event) {
 // attempt asks a target. When the model has begun to answer it is not asked
 // again: failures are final.
 func (a *answer) attempt(ctx context.Context, t *target) error {
+	a.asked = true
 	x, err := a.open(ctx, t)
 	if err != nil {
+		a.asked = ctx.Err() != nil
 		return err
 	}
 	defer x.close()
@@ -149,7 +159,7 @@ func (a *answer) attempt(ctx context.Context, t *target) error {
 	}
 	err = a.read(x)
 	if a.begun {
-		a.spend()
+		a.spend(err)
 	}
 	if f, ok := errors.AsType[*failure](err); ok && a.begun {
 		f.passing = false
@@ -340,11 +350,15 @@ func (a *answer) end(x *exchange, err error) error {
 }
 
 // spend adds up what the answer has cost, by an estimate where the server does
-// not tell.
-func (a *answer) spend() {
+// not tell. An answer that was cut by err is estimated low: it must not cost more
+// than the whole.
+func (a *answer) spend(err error) {
 	if !a.counted {
 		const tokenBytes = 4 // about as many, and no event has less than one
-		a.usage = model.Usage{InputTokens: a.backend.estimate(a.req), OutputTokens: max(a.pieces, a.size/tokenBytes)}
+		a.usage.InputTokens, a.usage.OutputTokens = a.backend.estimate(a.req), max(a.pieces, a.size/tokenBytes)
+		if err != nil {
+			a.usage.InputTokens, a.usage.OutputTokens = model.PromptTextTokens(a.req, model.LeastTokens), a.pieces
+		}
 		if a.req.MaxTokens > 0 {
 			a.usage.OutputTokens = min(a.usage.OutputTokens, a.req.MaxTokens)
 		}

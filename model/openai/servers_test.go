@@ -206,7 +206,7 @@ func TestObjectIsNotFollowedByBlankLines(t *testing.T) {
 	d := (&double{}).serve(t)
 	req := ask("x")
 	req.Format.Type = model.FormatObject
-	for event, err := range generation.Stream(t.Context(), d.backend(t), req, nil) {
+	for event, err := range generation.Stream(t.Context(), d.backend(t), req, nil, &generation.Meter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

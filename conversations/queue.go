@@ -1,0 +1,90 @@
+package conversations
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+// CodeBusy is the code of the error for a conversation whose turns have not ended
+// in time.
+const CodeBusy = "conversation_busy"
+
+// patience is how long a turn waits for the one before it.
+const patience = 30 * time.Second
+
+// queues are the turns that continue from conversations, in the order in which
+// they came. The zero value has none.
+type queues struct {
+	mu sync.Mutex
+	of map[string][]chan struct{} // the ones that wait, by conversation; an entry is there while one runs
+}
+
+// take waits for its turn and reports whether it came before ctx ended. Then give
+// must be called.
+func (q *queues) take(ctx context.Context, name string) bool {
+	q.mu.Lock()
+	waiting, busy := q.of[name]
+	if !busy {
+		if q.of == nil {
+			q.of = map[string][]chan struct{}{}
+		}
+		q.of[name] = nil
+		q.mu.Unlock()
+		return true
+	}
+	own := make(chan struct{})
+	q.of[name] = append(waiting, own)
+	q.mu.Unlock()
+	select {
+	case <-own:
+		return true
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.of[name], own)
+	if i < 0 {
+		return true // it came at the same moment
+	}
+	q.of[name] = slices.Delete(q.of[name], i, i+1)
+	return false
+}
+
+// give lets the next one go on.
+func (q *queues) give(name string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting := q.of[name]
+	if len(waiting) == 0 {
+		delete(q.of, name)
+		return
+	}
+	q.of[name] = waiting[1:]
+	close(waiting[0])
+}
+
+// Queue waits until the turns that continue from a conversation and came before
+// have ended, at most half a minute: then the error is a Conflict. The next one
+// waits until release is called, which may be done more than once.
+func (s *Service) Queue(ctx context.Context, caller accounts.Caller, conversation string) (release func(), err error) {
+	name := string(caller.Namespace()) + "/" + conversation
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if !s.queues.take(limited, name) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, busy(conversation)
+	}
+	return sync.OnceFunc(func() { s.queues.give(name) }), nil
+}
+
+func busy(conversation string) error {
+	return &fault.Error{Kind: fault.Conflict, Code: CodeBusy,
+		Message: "Another turn of the conversation \"" + conversation + "\" is still running. Try again when it has ended, or continue from a response."}
+}

@@ -1,0 +1,137 @@
+package responses
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/generation"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// Called is what the caller of a request calls one of its tools, where that is
+// not the function that the model is offered.
+type Called struct {
+	Namespace string // that the function belongs to; empty is none
+	Name      string // there
+	Custom    bool   // a custom tool: its input is text, not JSON
+}
+
+// SearchTool returns the web search tool, for the tools of a [Request], as models
+// see it.
+func SearchTool() model.Tool {
+	return model.Tool{
+		Name:        searchName,
+		Description: "Search the web. Use it for anything that may have changed recently or that you are not sure of.",
+		Parameters:  searchParameters,
+		Search:      true,
+	}
+}
+
+const searchName = "web_search"
+
+var searchParameters = json.RawMessage(`{"type":"object","properties":{"queries":{"type":"array","items":{"type":"string"},` +
+	`"minItems":1,"maxItems":5,"description":"What to search for: one to five queries, which run at once."}},` +
+	`"required":["queries"],"additionalProperties":false}`)
+
+// CustomTool returns a custom tool as models see it: a function with one string.
+// The rule, which may be empty, says what that has to look like.
+func CustomTool(name, description, rule string) model.Tool {
+	if rule != "" {
+		description = strings.TrimLeft(description+"\n\n"+rule, "\n")
+	}
+	return model.Tool{Name: name, Description: description, Parameters: customParameters}
+}
+
+// customInput is the name of the one parameter of a custom tool.
+const customInput = "input"
+
+var customParameters = json.RawMessage(`{"type":"object","properties":{"input":{"type":"string",` +
+	`"description":"The whole input of the tool, as plain text."}},"required":["input"],"additionalProperties":false}`)
+
+// Qualified returns the name under which models are offered a function of a
+// namespace. It depends on nothing else, so that a call in the history keeps the
+// name that it was made under.
+func Qualified(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	whole := strings.TrimRight(namespace, "_") + "__" + name
+	plain := unusual.ReplaceAllString(whole, "_")
+	const most = 64 // characters of a function's name
+	if len(plain) <= most {
+		return plain
+	}
+	sum := sha256.Sum256([]byte(whole))
+	digest := "_" + hex.EncodeToString(sum[:4])
+	return plain[:most-len(digest)] + digest
+}
+
+// unusual is what the name of a function cannot have.
+var unusual = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+
+// called returns what the caller calls the tool that models know by a name.
+func (r *Request) called(name string) Called {
+	if c, ok := r.Called[name]; ok {
+		return c
+	}
+	return Called{Name: name}
+}
+
+// leaveOut takes web search out of the settings of a request where there is no
+// search service: the model may go on without it. It is an Invalid error to
+// demand it.
+func (s *Service) leaveOut(settings *generation.Settings) error {
+	if s.engine != nil || !searches(settings.Tools) {
+		return nil
+	}
+	if settings.ToolChoice.Mode == model.ToolNamed && settings.ToolChoice.Name == searchName {
+		return errNoSearch("tool_choice")
+	}
+	settings.Tools = withoutSearch(settings.Tools)
+	if settings.AllowedTools != nil {
+		settings.AllowedTools = slices.DeleteFunc(slices.Clone(settings.AllowedTools), func(name string) bool { return name == searchName })
+	}
+	if len(settings.Tools) == 0 && settings.ToolChoice.Mode == model.ToolRequired {
+		return errNoSearch("tool_choice")
+	}
+	return nil
+}
+
+func errNoSearch(param string) error {
+	return fault.Invalidf(param, "Web search is not configured on this server: start svcd with -search or SVC_SEARCH_URL set to the base URL of a SearXNG service, or do not demand the tool.")
+}
+
+// searches reports whether web search is among tools.
+func searches(tools []model.Tool) bool {
+	return slices.ContainsFunc(tools, func(t model.Tool) bool { return t.Search })
+}
+
+// withoutSearch returns the tools without web search: the model must answer.
+func withoutSearch(tools []model.Tool) []model.Tool {
+	return slices.DeleteFunc(slices.Clone(tools), func(t model.Tool) bool { return t.Search })
+}
+
+// Offered returns the name under which the model is offered the tool that the
+// caller calls by a name. The namespace may be left out where the name is clear
+// without.
+func (r *Request) Offered(namespace, name string) string {
+	if namespace != "" || slices.ContainsFunc(r.Tools, func(t model.Tool) bool { return t.Name == name }) {
+		return Qualified(namespace, name)
+	}
+	found := name
+	for offered, c := range r.Called {
+		if c.Name != name {
+			continue
+		}
+		if found != name {
+			return name // it is not clear
+		}
+		found = offered
+	}
+	return found
+}
