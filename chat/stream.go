@@ -90,7 +90,7 @@ func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Reques
 		return nil, err
 	}
 	prompt := settings.Request(messages)
-	prompt.Stop = req.Stop
+	prompt.Stop, prompt.Tenant = req.Stop, caller.Organization
 	if err := s.models.CheckWindow(ctx, info, prompt); err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	for i := range p.questions {
 		plans[i] = newPlan(&p.questions[i], info.Debias)
 	}
-	base := model.ScoreRequest{Model: info.ID, Instructions: instructions, State: p.prefix()}
+	base := model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix()}
 	if err := s.checkWindow(ctx, info, base, plans); err != nil {
 		return nil, err
 	}

@@ -42,6 +42,10 @@ type Request struct {
 	Model    string // a model ID of [Models.List]
 	Messages []Message
 
+	// Tenant names whom the request is for: an opaque name, among whose kind a
+	// backend shares what is scarce. No model sees it.
+	Tenant string
+
 	Tools             []Tool
 	ToolChoice        ToolChoice
 	SingleToolCall    bool // at most one tool call in the answer

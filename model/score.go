@@ -24,6 +24,7 @@ type Scorer interface {
 // so that a model server's prefix cache serves them; Question comes last.
 type ScoreRequest struct {
 	Model        string
+	Tenant       string   // as in [Request]
 	Instructions string   // how to answer: the system message
 	State        []Part   // what is judged: text, then images
 	Images       []Image  // pictures that belong to the question, before it

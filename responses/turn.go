@@ -272,8 +272,10 @@ func (t *turn) request() *model.Request {
 			entries = append(entries, conversations.Entry{Turn: t.response.ID, Item: item})
 		}
 	}
-	return t.settings.Request(buildMessages(t.req.Instructions, entries,
+	req := t.settings.Request(buildMessages(t.req.Instructions, entries,
 		func(id string) model.Document { return t.documents[id] }))
+	req.Tenant = t.caller.Organization
+	return req
 }
 
 // run makes the turn.

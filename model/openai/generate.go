@@ -77,7 +77,7 @@ func (a *answer) run() error {
 	}
 	mode := a.req.ToolChoice.Mode
 	a.forced = len(a.req.Tools) > 0 && (mode == model.ToolRequired || mode == model.ToolNamed)
-	if err := a.served.do(a.ctx, a.attempt); err != nil {
+	if err := a.served.do(a.ctx, a.req.Tenant, a.attempt); err != nil {
 		return err
 	}
 	if a.forced && a.calls.sent == 0 && a.reason != model.Length && !a.stopped {
@@ -249,6 +249,7 @@ func (a *answer) event(x *exchange, data []byte, named string) error {
 	}
 	if !a.begun && (a.pieces > 0 || c.finish != "") {
 		a.begun = true
+		x.server.health.well()
 		a.emit(model.Started{})
 	}
 	a.wait(x)

@@ -237,7 +237,7 @@ func (b *Backend) serve(m *Model, running map[*Server]*server) (*served, error) 
 		}
 		s := running[t.Server]
 		if s == nil {
-			s = newServer(t.Server.withDefaults())
+			s = newServer(t.Server.withDefaults(), b.log)
 			running[t.Server] = s
 			b.servers = append(b.servers, s)
 		}
@@ -263,9 +263,11 @@ func (t *Target) check() error {
 	return nil
 }
 
-// Close gives up idle connections. Calls must have ended before.
+// Close ends what runs in the background and gives up idle connections. Calls
+// must have ended before.
 func (b *Backend) Close() {
 	for _, s := range b.servers {
+		s.health.close()
 		s.client.CloseIdleConnections()
 	}
 }

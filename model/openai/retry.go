@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -17,16 +18,26 @@ const (
 
 	firstPause = 250 * time.Millisecond
 	lastPause  = 2 * time.Second
+
+	// retryShare is how many of a tenant's requests to a server may be asked
+	// again, firstRetries how many when none was for long.
+	retryShare   = 0.2
+	firstRetries = 10
+
+	// maxIndebted is how many tenants a budget remembers.
+	maxIndebted = 1 << 12
 )
 
-// do calls op with the targets of a model in turn until one succeeds, and again
-// after a while where all have failed. A failure that is not passing, and any
-// other error, ends it at once: op must return such a one when it cannot be
-// called again. Errors are those of the contract.
-func (m *served) do(ctx context.Context, op func(context.Context, *target) error) error {
+// do calls op for a tenant with the targets of a model in turn until one
+// succeeds, and again after a while where all have failed. Servers that ail come
+// last. A failure that is not passing, and any other error, ends it at once: op
+// must return such a one when it cannot be called again. Errors are those of the
+// contract.
+func (m *served) do(ctx context.Context, tenant string, op func(context.Context, *target) error) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.Multiplier, pauses.MaxInterval = firstPause, 2, lastPause
-	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, m.round(ctx, op) },
+	c := attempts{op: op, tenant: tenant}
+	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, m.round(ctx, &c) },
 		backoff.WithBackOff(pauses), backoff.WithMaxTries(maxRounds), backoff.WithMaxElapsedTime(retryTime))
 	if ended := ctx.Err(); ended != nil {
 		return ended
@@ -34,12 +45,26 @@ func (m *served) do(ctx context.Context, op func(context.Context, *target) error
 	return err
 }
 
-// round tries each target once.
-func (m *served) round(ctx context.Context, op func(context.Context, *target) error) error {
+// attempts are those of one request.
+type attempts struct {
+	op     func(context.Context, *target) error
+	tenant string
+	failed error // the last round, nil before
+}
+
+// round tries each target once, but again only those with retries left.
+func (m *served) round(ctx context.Context, c *attempts) error {
+	targets := m.preferred()
+	if c.failed != nil {
+		targets = affordable(targets, c.tenant)
+		if len(targets) == 0 {
+			return backoff.Permanent(c.failed)
+		}
+	}
 	var failures []error
 	var pause time.Duration
-	for i, t := range m.targets {
-		err := t.attempt(ctx, op, i == len(m.targets)-1)
+	for i, t := range targets {
+		err := t.attempt(ctx, c, i == len(targets)-1)
 		if err == nil {
 			return nil
 		}
@@ -52,58 +77,99 @@ func (m *served) round(ctx context.Context, op func(context.Context, *target) er
 		}
 		failures = append(failures, err)
 	}
+	c.failed = errors.Join(failures...)
 	if pause > 0 {
-		failures = append(failures, &backoff.RetryAfterError{Duration: pause})
+		return errors.Join(c.failed, &backoff.RetryAfterError{Duration: pause})
 	}
-	return errors.Join(failures...)
+	return c.failed
 }
 
-// attempt calls op unless the server is to be left alone or has its hands full.
-// Only the last target of a model is waited for.
-func (t *target) attempt(ctx context.Context, op func(context.Context, *target) error, last bool) error {
-	done, err := t.breaker.Allow()
-	if err != nil {
-		return &failure{passing: true, fault: unavailable(fmt.Errorf("%s: %w", t.host, err), restFor)}
+// preferred returns the targets in the order in which they are asked.
+func (m *served) preferred() []*target {
+	if len(m.targets) == 1 {
+		return m.targets
 	}
-	if err := t.enter(ctx, last); err != nil {
-		done(context.Canceled) // says nothing about the server
+	var well, ailing []*target
+	for _, t := range m.targets {
+		if t.health.ailing.Load() {
+			ailing = append(ailing, t)
+		} else {
+			well = append(well, t)
+		}
+	}
+	return append(well, ailing...)
+}
+
+// affordable returns the targets that the tenant may ask again.
+func affordable(targets []*target, tenant string) []*target {
+	var may []*target
+	for _, t := range targets {
+		if t.retries.spend(tenant) {
+			may = append(may, t)
+		}
+	}
+	return may
+}
+
+// attempt calls op unless the server has its hands full. Only the last target of
+// a model is waited for.
+func (t *target) attempt(ctx context.Context, c *attempts, last bool) error {
+	if c.failed == nil {
+		t.retries.earn(c.tenant)
+	}
+	wait := t.QueueWait
+	if !last {
+		wait = 0
+	}
+	if err := t.queue.enter(ctx, c.tenant, wait); err == errQueue {
+		return &failure{fault: unavailable(fmt.Errorf("%s: %w", t.host, errQueue), time.Second), passing: !last}
+	} else if err != nil {
 		return err
 	}
-	defer t.leave()
-	err = context.Canceled // where op panics
-	defer func() { done(err) }()
-	err = op(ctx, t)
+	defer t.queue.leave(c.tenant)
+	err := c.op(ctx, t)
+	if f, ok := errors.AsType[*failure](err); ok && f.sick {
+		t.health.suspect()
+	}
 	return err
 }
 
-// enter takes one of the server's slots.
-func (s *server) enter(ctx context.Context, wait bool) error {
-	if s.slots == nil {
-		return nil
-	}
-	select {
-	case s.slots <- struct{}{}:
-		return nil
-	default:
-	}
-	full := &failure{fault: unavailable(fmt.Errorf("%s: %w", s.host, errQueue), time.Second), passing: !wait}
-	if !wait {
-		return full
-	}
-	timer := time.NewTimer(s.QueueWait)
-	defer timer.Stop()
-	select {
-	case s.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return full
-	}
+// budget bounds how often a server is asked again, so that retries do not keep
+// down one that is down: for each tenant by itself, so that nobody uses up the
+// retries of others.
+type budget struct {
+	mu   sync.Mutex
+	left map[string]float64 // by tenant, those that have spent any
 }
 
-func (s *server) leave() {
-	if s.slots != nil {
-		<-s.slots
+// earn counts a request that is no retry.
+func (b *budget) earn(tenant string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left, ok := b.left[tenant]
+	if !ok {
+		return
 	}
+	if left += retryShare; left >= firstRetries {
+		delete(b.left, tenant)
+		return
+	}
+	b.left[tenant] = left
+}
+
+// spend counts a retry, and reports false where none is left.
+func (b *budget) spend(tenant string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left, ok := b.left[tenant]
+	if !ok {
+		if left = firstRetries; b.left == nil || len(b.left) >= maxIndebted {
+			b.left = map[string]float64{}
+		}
+	}
+	if left < 1 {
+		return false
+	}
+	b.left[tenant] = left - 1
+	return true
 }

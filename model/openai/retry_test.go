@@ -3,8 +3,10 @@ package openai
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"reflect"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,15 +15,18 @@ import (
 )
 
 // twoServers returns a model with a target on each of two servers that nothing
-// is sent to.
-func twoServers(change func(*Server)) *served {
+// is sent to, and which every probe finds well.
+func twoServers(t *testing.T, change func(*Server)) *served {
 	m := &served{}
 	for _, url := range []string{"http://a/v1", "http://b/v1"} {
 		s := Server{URL: url}
 		if change != nil {
 			change(&s)
 		}
-		m.targets = append(m.targets, &target{server: newServer(s.withDefaults())})
+		server := newServer(s.withDefaults(), slog.New(slog.DiscardHandler))
+		server.health.probe = func(context.Context) error { return nil }
+		t.Cleanup(server.health.close)
+		m.targets = append(m.targets, &target{server: server})
 	}
 	return m
 }
@@ -30,10 +35,10 @@ func status(t *target, status int, after time.Duration) error { return t.classif
 
 func TestTargetsAreTriedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := twoServers(nil)
+		m := twoServers(t, nil)
 		var tried []string
 		begin := time.Now()
-		err := m.do(t.Context(), func(_ context.Context, target *target) error {
+		err := m.do(t.Context(), "org", func(_ context.Context, target *target) error {
 			tried = append(tried, target.host)
 			if len(tried) < 4 {
 				return status(target, http.StatusInternalServerError, 0)
@@ -67,10 +72,10 @@ func TestRetriesEnd(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := twoServers(nil)
+				m := twoServers(t, nil)
 				m.targets = m.targets[:1]
 				tries, begin := 0, time.Now()
-				err := m.do(t.Context(), func(_ context.Context, target *target) error {
+				err := m.do(t.Context(), "org", func(_ context.Context, target *target) error {
 					tries++
 					return status(target, tt.status, tt.after)
 				})
@@ -88,7 +93,7 @@ func TestRetriesEnd(t *testing.T) {
 func TestRetriesEndWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		err := twoServers(nil).do(ctx, func(_ context.Context, target *target) error {
+		err := twoServers(t, nil).do(ctx, "org", func(_ context.Context, target *target) error {
 			cancel()
 			return status(target, 500, 0)
 		})
@@ -98,89 +103,186 @@ func TestRetriesEndWithTheContext(t *testing.T) {
 	})
 }
 
-func TestFailingServerIsLeftAlone(t *testing.T) {
+// TestAnAilingServerIsAskedLast has a server that fails, and says so to whoever
+// probes it, until it is well again.
+func TestAnAilingServerIsAskedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := twoServers(nil)
-		var tried []string
-		failing := true
-		call := func() {
-			tried = nil
-			err := m.do(t.Context(), func(_ context.Context, target *target) error {
+		m := twoServers(t, nil)
+		var failing atomic.Bool
+		failing.Store(true)
+		m.targets[0].health.probe = func(context.Context) error {
+			if failing.Load() {
+				return errors.New("down")
+			}
+			return nil
+		}
+		check := func(when string, want ...string) {
+			t.Helper()
+			var tried []string
+			err := m.do(t.Context(), "org", func(_ context.Context, target *target) error {
 				tried = append(tried, target.host)
-				if target.host == "a" && failing {
+				if target.host == "a" && failing.Load() {
 					return status(target, 502, 0)
 				}
 				return nil
 			})
-			if err != nil {
-				t.Errorf("got %v", err)
+			if err != nil || !reflect.DeepEqual(tried, want) {
+				t.Errorf("%s: tried %v, want %v: %v", when, tried, want, err)
 			}
+			synctest.Wait()
 		}
-		for range tripAfter {
-			call()
-		}
-		check := func(when string, want ...string) {
-			t.Helper()
-			call()
-			if !reflect.DeepEqual(tried, want) {
-				t.Errorf("%s: tried %v, want %v", when, tried, want)
-			}
-		}
-		check("left alone", "b")
-		time.Sleep(restFor + time.Second) // of the bubble's clock
-		check("probed", "a", "b")
-		check("left alone again", "b")
-		time.Sleep(restFor + time.Second)
-		failing = false
+		check("at first", "a", "b")
+		check("ailing", "b")
+		time.Sleep(10 * restFor) // of the bubble's clock
+		check("ailing still", "b")
+		failing.Store(false)
+		time.Sleep(restFor)
+		synctest.Wait()
 		check("well again", "a")
-		check("stays well", "a")
 	})
 }
 
-func TestServersThatAreAllLeftAlone(t *testing.T) {
+// TestBadRequestsOfOneTenantAreNotHeldAgainstOthers has requests that a server
+// which is well fails at, however often.
+func TestBadRequestsOfOneTenantAreNotHeldAgainstOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := twoServers(nil)
-		tries := 0
-		for range 2 * tripAfter {
-			m.round(t.Context(), func(_ context.Context, target *target) error {
-				tries++
+		m := twoServers(t, nil)
+		for range 30 {
+			m.do(t.Context(), "hostile", func(_ context.Context, target *target) error { return status(target, 500, 0) })
+			synctest.Wait()
+			tries := 0
+			err := m.do(t.Context(), "other", func(_ context.Context, target *target) error {
+				if tries++; target.host != "a" || tries > 1 {
+					t.Errorf("asked %s at try %d", target.host, tries)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestTheOnlyServerIsAlwaysAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := twoServers(t, nil)
+		m.targets = m.targets[:1]
+		m.targets[0].health.probe = func(context.Context) error { return errors.New("down") }
+		for range 50 {
+			asked := false
+			m.do(t.Context(), "org", func(_ context.Context, target *target) error {
+				asked = true
+				return status(target, 502, 0)
+			})
+			if !asked {
+				t.Fatal("a request was refused without asking the server")
+			}
+		}
+	})
+}
+
+func TestRetriesAreAFifthOfTheRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := twoServers(t, nil)
+		m.targets = m.targets[:1]
+		tries := map[string]int{}
+		ask := func(tenant string) {
+			m.do(t.Context(), tenant, func(_ context.Context, target *target) error {
+				tries[tenant]++
 				return status(target, 500, 0)
 			})
 		}
-		before, begin := tries, time.Now()
-		err := m.do(t.Context(), func(context.Context, *target) error { tries++; return nil })
-		if !fault.Is(err, fault.Unavailable) || fault.From(err).RetryAfter != restFor || tries != before || time.Since(begin) > 0 {
-			t.Errorf("%d more tries, %v later: %v", tries-before, time.Since(begin), err)
+		for range 100 {
+			ask("failing")
+		}
+		ask("other")
+		if n := tries["failing"]; n < 120 || n > 100+firstRetries+20 {
+			t.Errorf("100 requests made %d tries", n)
+		}
+		if tries["other"] != maxRounds {
+			t.Errorf("the other tenant's request made %d tries", tries["other"])
 		}
 	})
 }
 
-func TestCallersThatGoSayNothingAboutAServer(t *testing.T) {
-	m := twoServers(nil)
-	for range 3 * tripAfter {
-		m.round(t.Context(), func(context.Context, *target) error { return context.Canceled })
-		m.round(t.Context(), func(_ context.Context, target *target) error { return status(target, 400, 0) })
-	}
-	if err := m.do(t.Context(), func(_ context.Context, target *target) error {
-		if target.host != "a" {
-			return errors.New("the first server was left alone")
+func TestFailuresThatSayNothingAboutAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := twoServers(t, nil)
+		m.targets[0].health.probe = func(context.Context) error {
+			t.Error("the server was probed")
+			return nil
 		}
-		return nil
-	}); err != nil {
-		t.Error(err)
-	}
+		m.do(t.Context(), "org", func(context.Context, *target) error { return context.Canceled })
+		for _, code := range []int{400, 429} {
+			m.do(t.Context(), "org", func(_ context.Context, target *target) error { return status(target, code, time.Hour) })
+		}
+		synctest.Wait()
+	})
+}
+
+// TestPlacesGoRoundByTenant has a burst of one tenant before the requests of two
+// others, for a server that takes two at once.
+func TestPlacesGoRoundByTenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(2)
+		entered := make(chan string, 8)
+		for _, tenant := range []string{"a", "a", "a", "a", "a", "b", "b", "c"} {
+			go func() {
+				if err := q.enter(t.Context(), tenant, time.Hour); err != nil {
+					t.Error(err)
+				}
+				entered <- tenant
+			}()
+			synctest.Wait()
+		}
+		var order, inside []string
+		for range 8 {
+			tenant := <-entered
+			order, inside = append(order, tenant), append(inside, tenant)
+			if len(inside) == 2 { // who came first leaves first
+				q.leave(inside[0])
+				inside = inside[1:]
+				synctest.Wait()
+			}
+		}
+		if want := []string{"a", "a", "b", "c", "a", "b", "a", "a"}; !reflect.DeepEqual(order, want) {
+			t.Errorf("got %v, want %v", order, want)
+		}
+	})
+}
+
+func TestWaitingForAPlaceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1)
+		if err := q.enter(t.Context(), "a", 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.enter(t.Context(), "a", time.Second); err != errQueue {
+			t.Errorf("got %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := q.enter(ctx, "a", time.Minute); err != context.DeadlineExceeded {
+			t.Errorf("got %v", err)
+		}
+		q.leave("a")
+		if err := q.enter(t.Context(), "b", 0); err != nil || len(q.waiting) != 0 || len(q.tenants) != 1 {
+			t.Errorf("%v, waiting %v, tenants %v", err, q.waiting, q.tenants)
+		}
+	})
 }
 
 func TestConcurrencyIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := twoServers(func(s *Server) { s.Concurrency, s.QueueWait = 2, time.Minute })
+		m := twoServers(t, func(s *Server) { s.Concurrency, s.QueueWait = 2, time.Minute })
 		running := map[string]int{}
 		results := make(chan error, 6)
 		release := make(chan struct{})
 		hosts := make(chan string, 6)
 		for range 6 {
 			go func() {
-				results <- m.do(t.Context(), func(_ context.Context, target *target) error {
+				results <- m.do(t.Context(), "org", func(_ context.Context, target *target) error {
 					hosts <- target.host
 					<-release
 					return nil
@@ -207,7 +309,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 			}
 		}
 		for range 5 {
-			if err := m.do(t.Context(), func(context.Context, *target) error { return nil }); err != nil {
+			if err := m.do(t.Context(), "org", func(context.Context, *target) error { return nil }); err != nil {
 				t.Errorf("a slot was not given back: %v", err)
 			}
 		}

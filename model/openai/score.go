@@ -40,9 +40,11 @@ func (b *Backend) Score(ctx context.Context, req *model.ScoreRequest) (*model.Sc
 		read = b.askScores
 	}
 	var scores *model.Scores
-	err := m.do(ctx, func(ctx context.Context, t *target) error {
+	err := m.do(ctx, req.Tenant, func(ctx context.Context, t *target) error {
 		var err error
-		scores, err = read(ctx, t, req)
+		if scores, err = read(ctx, t, req); err == nil {
+			t.health.well()
+		}
 		return err
 	})
 	if err != nil {

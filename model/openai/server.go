@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -13,32 +14,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sony/gobreaker/v2"
 	"github.com/tidwall/gjson"
 
 	"github.com/seed-506d8e5d/svc/fault"
 )
 
-const (
-	// tripAfter failures in a row a server is left alone for restFor; then one
-	// request tries it.
-	tripAfter = 5
-	restFor   = 5 * time.Second
-
-	// maxErrorBody is how much of what a server says of its failure is logged.
-	maxErrorBody = 2 << 10
-)
+// maxErrorBody is how much of what a server says of its failure is logged.
+const maxErrorBody = 2 << 10
 
 // server is a model server at run time.
 type server struct {
 	Server
 	host    string // for logs
 	client  *http.Client
-	slots   chan struct{} // one element for each request under way; nil is no limit
-	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+	queue   *queue // nil is no limit
+	retries budget
+	health  *health
 }
 
-func newServer(config Server) *server {
+func newServer(config Server, log *slog.Logger) *server {
 	s := &server{Server: config, host: config.URL}
 	if u, err := url.Parse(config.URL); err == nil {
 		s.host = u.Host
@@ -60,20 +54,9 @@ func newServer(config Server) *server {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if config.Concurrency > 0 {
-		s.slots = make(chan struct{}, config.Concurrency)
+		s.queue = newQueue(config.Concurrency)
 	}
-	s.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
-		Timeout:     restFor,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
-		IsSuccessful: func(err error) bool {
-			f, ok := errors.AsType[*failure](err)
-			return !ok || !f.sick
-		},
-		// A caller that went away says nothing about the server.
-		IsExcluded: func(err error) bool {
-			return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-		},
-	})
+	s.health = newHealth(s.host, log, s.answers)
 	return s
 }
 
