@@ -58,7 +58,7 @@ var edges = map[string][]string{
 	"fault":               {},
 	"internal/guard":      {},
 	"internal/answer":     {},
-	"internal/generation": {"fault", "internal/schema", "model"},
+	"internal/generation": {"fault", "internal/guard", "internal/schema", "model"},
 	"internal/ids":        {},
 	"internal/jsonin":     {"fault"},
 	"internal/jsonout":    {},

@@ -21,7 +21,8 @@ import (
 // does not exist, a prompt over the context window (Rejected). No model has been
 // called then, and nothing is charged.
 //
-// The sequence is single use. It ends with the chunk that has the finish reason,
+// The sequence is single use. It begins when the model has taken the request, or
+// after half a second with an empty chunk, and ends with the chunk that has the finish reason,
 // which is yielded once the completion is charged and, unless the request or the
 // caller's organization forbids it, stored; or with an error. When ctx ends or
 // the consumer stops, the model stops, nothing is stored, and what was used until
@@ -31,6 +32,7 @@ func (s *Service) Stream(ctx context.Context, caller accounts.Caller, req *Reque
 	if err != nil {
 		return nil, err
 	}
+	r.announced = true
 	return r.chunks(ctx), nil
 }
 
@@ -60,6 +62,7 @@ type run struct {
 	completion Completion
 	text       strings.Builder // of the answer so far
 	arguments  strings.Builder // of the call begun last
+	announced  bool            // the first chunk does not wait for the model
 	begun      bool            // the first chunk has been yielded
 	meter      generation.Meter
 	settled    bool // what was used is charged, or was tried to be
@@ -135,19 +138,34 @@ func (r *run) chunks(ctx context.Context) iter.Seq2[Chunk, error] {
 
 // generate yields the answer up to its finish.
 func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error {
-	for event, err := range generation.Stream(ctx, r.service.models, r.prompt, r.schema, &r.meter) {
+	for event, err := range r.answer(ctx) {
 		if err != nil {
 			return err
 		}
-		if e, ok := event.(model.Finish); ok {
+		switch e := event.(type) {
+		case model.Finish:
 			r.completion.FinishReason = e.Reason
 			return nil
+		case model.Started:
+			if r.begun {
+				continue // it was announced
+			}
 		}
 		if c := r.add(event); !yield(c, nil) {
 			return errStopped
 		}
 	}
 	return fault.Upstreamf(errors.New("the answer has no finish"), "The model's answer broke off.")
+}
+
+func (r *run) answer(ctx context.Context) iter.Seq2[model.Event, error] {
+	generate := func(ctx context.Context) iter.Seq2[model.Event, error] {
+		return generation.Stream(ctx, r.service.models, r.prompt, r.schema, &r.meter)
+	}
+	if r.announced {
+		return generation.Announce(ctx, generate)
+	}
+	return generate(ctx)
 }
 
 // add puts an event into the completion and returns the chunk that says so.

@@ -48,7 +48,7 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 	ended := false
 	for event, err := range events {
 		if err != nil {
-			return s.refuse(err)
+			return err // the first thing: it is an answer of its own
 		}
 		if buffer = appendResponseEvent(buffer, &event); event.More {
 			continue
@@ -67,13 +67,6 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 		panic(http.ErrAbortHandler)
 	}
 	return nil
-}
-
-// refuse ends a stream whose request was refused: with an answer of its own, or
-// an event where a keepalive has begun the stream.
-func (s *eventStream) refuse(err error) error {
-	s.abort(appendResponseEvent(nil, &responses.Event{Type: responses.EventError, Error: fault.From(err)}))
-	return err
 }
 
 // usedResponse notes what the log says of a response.

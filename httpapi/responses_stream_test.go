@@ -312,27 +312,37 @@ func TestStreamsThatAreRefusedAreAnswers(t *testing.T) {
 	is.Equal(got.body, `{"error":{"message":"Slow down.","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`)
 }
 
-// TestSlowStreams has a model that thinks for long before it answers or refuses.
-func TestSlowStreams(t *testing.T) {
-	slow := func(model modeltest.Answer) (got answer) {
-		model.Before = func(context.Context) error {
-			time.Sleep(40 * time.Second)
-			return nil
-		}
-		synctest.Test(t, func(t *testing.T) {
-			a := newTurns(t, model)
-			w := httptest.NewRecorder()
-			got.aborted = a.serve(t.Context(), w, "POST", "/v1/responses", `{"model":"svc-preview","stream":true,"input":"Hi"}`)
-			got.body = w.Body.String()
-		})
-		return got
+// slow returns what a stream shows whose model takes so long to answer or refuse.
+func slow(t *testing.T, wait time.Duration, model modeltest.Answer) (got answer) {
+	model.Before = func(context.Context) error {
+		time.Sleep(wait)
+		return nil
 	}
+	synctest.Test(t, func(t *testing.T) {
+		a := newTurns(t, model)
+		w := httptest.NewRecorder()
+		got.aborted = a.serve(t.Context(), w, "POST", "/v1/responses", `{"model":"svc-preview","stream":true,"input":"Hi"}`)
+		got.status, got.body = w.Code, w.Body.String()
+	})
+	return got
+}
+
+// TestSlowStreams has a model that thinks for long before it answers or refuses:
+// after half a second the turn exists, and what fails then is its failure.
+func TestSlowStreams(t *testing.T) {
 	is := is.New(t)
-	answered := slow(modeltest.Text("Yes."))
-	is.True(strings.HasPrefix(answered.body, ": keepalive\n: keepalive\nevent: response.created\n"))
+	fails := modeltest.Fail(fault.Upstreamf(nil, "The model server failed."))
+	answered := slow(t, 40*time.Second, modeltest.Text("Yes."))
+	is.True(strings.HasPrefix(answered.body, "event: response.created\n"))
+	is.Equal(strings.Count(answered.body, ": keepalive\n"), 2)
 	is.True(!answered.aborted)
-	refused := slow(modeltest.Fail(fault.Upstreamf(nil, "The model server failed.")))
-	is.Equal(refused.body, ": keepalive\n: keepalive\nevent: error\n"+`data: {"type":"error","sequence_number":0,"code":"model_error","message":"The model server failed.","param":null,`+
-		`"error":{"message":"The model server failed.","type":"server_error","param":null,"code":"model_error"}}`+"\n\n")
-	is.True(refused.aborted)
+	refused := slow(t, 499*time.Millisecond, fails)
+	is.Equal(refused.status, 502)
+	is.Equal(refused.body, `{"error":{"message":"The model server failed.","type":"server_error","param":null,"code":"model_error"}}`)
+	failed := slow(t, 501*time.Millisecond, fails)
+	is.Equal(failed.status, 200)
+	is.True(strings.HasPrefix(failed.body, "event: response.created\n"))
+	is.True(strings.Contains(failed.body, "event: error\n"+`data: {"type":"error","sequence_number":2,"code":"model_error","message":"The model server failed.","param":null,`+
+		`"error":{"message":"The model server failed.","type":"server_error","param":null,"code":"model_error"}}`+"\n\nevent: response.failed\n"))
+	is.True(!failed.aborted)
 }

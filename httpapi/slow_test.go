@@ -123,11 +123,12 @@ func TestAnswersDoNotWaitForBodies(t *testing.T) {
 	}
 }
 
-// TestKeepalives watches a stream whose model is silent.
+// TestChatKeepalives watches a stream whose model is silent: the first chunk comes
+// when the model has taken the request, or after half a second.
 func TestChatKeepalives(t *testing.T) {
 	for rule, events := range map[string][]model.Event{
-		"before the first event": nil,
-		"after it":               {model.Started{}},
+		"before the model has begun": nil,
+		"after it":                   {model.Started{}},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -137,20 +138,25 @@ func TestChatKeepalives(t *testing.T) {
 				res, err := http.ReadResponse(bufio.NewReader(client), nil)
 				check(t, err)
 				lines := bufio.NewReader(res.Body)
-				if len(events) > 0 {
-					for range 2 { // the event and the blank line after it
-						_, err := lines.ReadString('\n')
-						check(t, err)
-					}
-					client.after(t, 0)
+				first := time.Duration(0)
+				if events == nil {
+					first = 500 * time.Millisecond
 				}
+				line, err := lines.ReadString('\n')
+				check(t, err)
+				if !strings.HasPrefix(line, "data: ") || !strings.Contains(line, `"delta":{"role":"assistant","content":""}`) {
+					t.Errorf("got %q", line)
+				}
+				client.after(t, first)
+				_, err = lines.ReadString('\n') // the blank line after it
+				check(t, err)
 				for n := range 24 { // longer than a client may stall, or take for its body
 					line, err := lines.ReadString('\n')
 					check(t, err)
 					if line != ": keepalive\n" {
 						t.Errorf("got %q", line)
 					}
-					client.after(t, time.Duration(n+1)*15*time.Second)
+					client.after(t, first+time.Duration(n+1)*15*time.Second)
 				}
 			})
 		})
@@ -201,6 +207,7 @@ func TestAStreamIsWrittenWithADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, c := newTimed()
 		s := c.stream()
+		check(t, s.send([]byte("data: 1\n\n")))
 		for range 5 {
 			s.mu.Lock()
 			left := time.Until(w.deadline)
@@ -213,7 +220,7 @@ func TestAStreamIsWrittenWithADeadline(t *testing.T) {
 		}
 		s.close()
 		time.Sleep(time.Hour)
-		if got, want := w.Body.String(), strings.Repeat(": keepalive\n", 5); got != want {
+		if got, want := w.Body.String(), "data: 1\n\n"+strings.Repeat(": keepalive\n", 5); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})

@@ -21,8 +21,8 @@ const (
 var keepalive = []byte(": keepalive\n")
 
 // eventStream writes server-sent events: each with one write and one flush, and
-// a keepalive whenever nothing was sent for a while. The header goes out with
-// the first of them, so that until then the call can still be refused. It must
+// a keepalive whenever nothing was sent for a while after the first. The header
+// goes out with that, so that until then the call can still be refused. It must
 // be closed. send and close belong to one goroutine; the keepalives come from a
 // timer's.
 type eventStream struct {
@@ -88,6 +88,10 @@ func (s *eventStream) tick() {
 		return
 	}
 	s.extend()
+	if s.w.Status == 0 {
+		s.timer.Reset(keepaliveEvery) // nothing comes before the first event
+		return
+	}
 	if time.Since(s.last) >= keepaliveEvery {
 		s.write(keepalive)
 	}

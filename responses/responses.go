@@ -87,9 +87,10 @@ func New(o Options) *Service {
 // error that Stream returns, or the first and only thing that the sequence
 // yields: an Invalid request, a response, conversation, file or model that does
 // not exist, no credits, a prompt over the context window, or a model server
-// that does not take the request. Nothing is stored then.
+// that does not take the request in half a second. Nothing is stored then.
 //
-// Otherwise the sequence begins with [EventCreated] and ends with
+// Otherwise the sequence begins with [EventCreated], when the model has taken the
+// request or after half a second, and ends with
 // [EventCompleted], or with [EventError] and [EventFailed] where the turn failed
 // in the middle. Before its last event the turn is charged and, unless the
 // request or the caller's organization forbids it, stored: as a failed one too,
@@ -100,6 +101,7 @@ func (s *Service) Stream(ctx context.Context, caller accounts.Caller, req *Reque
 	if err != nil {
 		return nil, err
 	}
+	t.announced = true
 	return func(yield func(Event, error) bool) { t.run(ctx, yield) }, nil
 }
 
@@ -108,16 +110,17 @@ func (s *Service) Stream(ctx context.Context, caller accounts.Caller, req *Reque
 // middle, with the status failed. The error is what refused the request, or that
 // ctx has ended.
 func (s *Service) Create(ctx context.Context, caller accounts.Caller, req *Request) (*Response, error) {
-	events, err := s.Stream(ctx, caller, req)
+	t, err := s.begin(ctx, caller, req)
 	if err != nil {
 		return nil, err
 	}
 	var last Event
-	for event, err := range events {
-		if err != nil {
-			return nil, err
-		}
-		last = event
+	t.run(ctx, func(event Event, e error) bool {
+		last, err = event, e
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil && last.Type != EventCompleted {
 		return nil, err

@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"slices"
 
@@ -28,6 +29,8 @@ type turn struct {
 	begins   bool // whether the turn begins its conversation
 	store    bool
 	release  func() // lets the next turn of the conversation go on
+
+	announced bool // the first event does not wait for the model
 
 	input     []conversations.Item
 	documents map[string]model.Document // by file ID
@@ -377,7 +380,7 @@ func (t *turn) calls() bool {
 // ended, or nothing where the consumer stopped.
 func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReason, error) {
 	t.searches = nil
-	for event, err := range generation.Stream(ctx, t.models, req, t.schema, &t.meter) {
+	for event, err := range t.asked(ctx, req) {
 		if err != nil {
 			return "", err
 		}
@@ -426,6 +429,17 @@ func (t *turn) newCall(name string) *conversations.FunctionCall {
 	c.ID = t.o.NewID(c.Prefix())
 	c.CallID = t.o.NewID("call")
 	return c
+}
+
+// asked asks the model once.
+func (t *turn) asked(ctx context.Context, req *model.Request) iter.Seq2[model.Event, error] {
+	generate := func(ctx context.Context) iter.Seq2[model.Event, error] {
+		return generation.Stream(ctx, t.models, req, t.schema, &t.meter)
+	}
+	if t.announced && t.emitter.sequence == 0 {
+		return generation.Announce(ctx, generate)
+	}
+	return generate(ctx)
 }
 
 // end stores the turn and emits its last events. A turn that ran to its end and

@@ -1,0 +1,89 @@
+package generation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/seed-506d8e5d/svc/internal/generation"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// late yields its events after a while, unless ctx ends before.
+func late(wait time.Duration, err error, ended *bool) func(context.Context) iter.Seq2[model.Event, error] {
+	return func(ctx context.Context) iter.Seq2[model.Event, error] {
+		return func(yield func(model.Event, error) bool) {
+			defer func() { *ended = true }()
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				yield(nil, ctx.Err())
+				return
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			_ = yield(model.TextDelta{Text: "Hi"}, nil) && yield(model.Finish{Reason: model.Stop}, nil)
+		}
+	}
+}
+
+func TestAnnounce(t *testing.T) {
+	failed := errors.New("failed")
+	text, finish := "{Hi} <nil>", "{stop} <nil>"
+	for _, c := range []struct {
+		rule  string
+		wait  time.Duration
+		err   error
+		want  []string
+		first time.Duration // when the first came
+	}{
+		{"what comes at once is not announced", 0, nil, []string{text, finish}, 0},
+		{"what comes late is announced", time.Minute, nil, []string{"{} <nil>", text, finish}, generation.Patience},
+		{"a refusal comes first", generation.Patience - 1, failed, []string{"<nil> failed"}, generation.Patience - 1},
+		{"a failure does not", time.Minute, failed, []string{"{} <nil>", "<nil> failed"}, generation.Patience},
+	} {
+		for stop := range len(c.want) + 1 {
+			t.Run(fmt.Sprint(c.rule, ", stopped after ", stop), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					is := is.New(t)
+					var ended bool
+					var got []string
+					began := time.Now()
+					for event, err := range generation.Announce(t.Context(), late(c.wait, c.err, &ended)) {
+						if got = append(got, fmt.Sprint(event, " ", err)); len(got) == 1 {
+							is.Equal(time.Since(began), c.first)
+						}
+						if len(got) == stop {
+							break
+						}
+					}
+					if stop > 0 {
+						is.Equal(got, c.want[:stop])
+					} else {
+						is.True(slices.Equal(got, c.want))
+					}
+					is.True(ended)
+				})
+			})
+		}
+	}
+}
+
+func TestAPanicBeforeTheFirstEventIsAnError(t *testing.T) {
+	is := is.New(t)
+	for event, err := range generation.Announce(t.Context(), func(context.Context) iter.Seq2[model.Event, error] {
+		return func(func(model.Event, error) bool) { panic("secret") }
+	}) {
+		is.Equal(event, nil)
+		is.True(err != nil)
+	}
+}
