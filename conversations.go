@@ -19,10 +19,10 @@ type (
 	List[T any] = page.Page[T]
 )
 
-// CreateConversation stores a new conversation with tags and up to 20 user
-// messages, both optional. The error is Denied for an organization with zero
+// CreateConversation stores a new conversation with tags and up to 20 items, both
+// optional: user messages, or with Options.AnyItems items of any kind. The error is Denied for an organization with zero
 // data retention.
-func (s *Service) CreateConversation(ctx context.Context, caller Caller, metadata map[string]string, items []*conversations.Message) (conversations.Conversation, error) {
+func (s *Service) CreateConversation(ctx context.Context, caller Caller, metadata map[string]string, items []conversations.Item) (conversations.Conversation, error) {
 	return s.conversations.Create(ctx, caller, metadata, items)
 }
 
@@ -43,12 +43,16 @@ func (s *Service) DeleteConversation(ctx context.Context, caller Caller, id stri
 	return s.conversations.Delete(ctx, caller, id)
 }
 
-// AddConversationItems adds 1 to 20 user messages behind what was written last
-// to a conversation, and returns them as they are stored. The error is NotFound
+// AddConversationItems adds 1 to 20 items, as CreateConversation takes them, behind
+// what was written last to a conversation, and returns them as they are stored. The error is NotFound
 // or Invalid.
-func (s *Service) AddConversationItems(ctx context.Context, caller Caller, id string, items []*conversations.Message) ([]conversations.Item, error) {
+func (s *Service) AddConversationItems(ctx context.Context, caller Caller, id string, items []conversations.Item) ([]conversations.Item, error) {
 	return s.conversations.AddItems(ctx, caller, id, items)
 }
+
+// AnyItems reports whether conversations take items of any kind; see
+// Options.AnyItems.
+func (s *Service) AnyItems() bool { return s.conversations.AnyItems() }
 
 // ConversationItems returns a page of a conversation's items, 1 to 100. The
 // error is NotFound or Invalid.

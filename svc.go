@@ -76,6 +76,10 @@ type Options struct {
 	// the tool.
 	Search websearch.Client
 
+	// AnyItems lets callers add assistant messages, function calls and their outputs
+	// to conversations, where the interface takes messages of the user alone.
+	AnyItems bool
+
 	// Extractor reads uploaded PDF and Word documents. Nil is files.InProcess,
 	// which a hostile document can bring down the program through; one that takes
 	// files from strangers has a files.Process.
@@ -149,7 +153,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		s.Close()
 		return nil, err
 	}
-	s.conversations = conversations.New(conversations.Options{Store: o.Store, Now: o.Now, NewID: o.NewID, Log: o.Logger})
+	s.conversations = conversations.New(conversations.Options{Store: o.Store, AnyItems: o.AnyItems, Now: o.Now, NewID: o.NewID, Log: o.Logger})
 	if err := s.recoverConversations(ctx); err != nil {
 		s.Close()
 		return nil, err

@@ -37,10 +37,11 @@ const (
 
 // Options are what a Service is made of. Only Store is required.
 type Options struct {
-	Store storage.Store
-	Now   func() time.Time           // the clock; nil: time.Now
-	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
-	Log   *slog.Logger               // where deletions that fail go; nil: slog.Default()
+	Store    storage.Store
+	AnyItems bool                       // callers may add items of any kind to conversations, not only messages of the user
+	Now      func() time.Time           // the clock; nil: time.Now
+	NewID    func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
+	Log      *slog.Logger               // where deletions that fail go; nil: slog.Default()
 }
 
 // Service keeps conversations. Its methods may be called concurrently. Every
@@ -51,12 +52,14 @@ type Service struct {
 	newID func(prefix string) string
 	log   *slog.Logger
 
+	anyItems bool
+
 	queues queues
 }
 
 // New returns a Service over a store, which it does not close.
 func New(o Options) *Service {
-	s := &Service{store: storage.Use(o.Store), now: o.Now, newID: o.NewID, log: o.Log}
+	s := &Service{store: storage.Use(o.Store), anyItems: o.AnyItems, now: o.Now, newID: o.NewID, log: o.Log}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -94,8 +97,8 @@ type conversationRecord struct {
 
 // Create stores a new conversation with up to [MaxItems] user messages. An
 // organization with zero data retention gets a Denied error.
-func (s *Service) Create(ctx context.Context, caller accounts.Caller, tags map[string]string, items []*Message) (Conversation, error) {
-	if err := errors.Join(mayStore(caller), metadata.Check(tags), checkItems(items)); err != nil {
+func (s *Service) Create(ctx context.Context, caller accounts.Caller, tags map[string]string, items []Item) (Conversation, error) {
+	if err := errors.Join(mayStore(caller), metadata.Check(tags), s.checkItems(items)); err != nil {
 		return Conversation{}, err
 	}
 	c := Conversation{ID: s.newID("conv"), CreatedAt: s.now().Unix(), Metadata: metadata.OrEmpty(tags)}

@@ -84,13 +84,15 @@ func (c *FunctionCall) Prefix() string {
 }
 
 // FunctionCallOutput is the result of a call, sent by the caller. It is
-// attached to the call: neither listed nor addressable.
+// attached to the call: neither listed nor addressable, unless it was added as an
+// item of its own.
 type FunctionCallOutput struct {
 	ID      string
 	CallID  string
 	Output  string
 	Content []Part // text and files, in place of Output
 	Custom  bool   // a custom_tool_call_output
+	Listed  bool   // it was added as an item, and is listed and addressed like one; not part of the interface
 	Call    string // ID of the item of the call; not part of the interface
 }
 
@@ -141,7 +143,7 @@ func WithID(item Item, newID func(prefix string) string) Item {
 		return &c
 	case *FunctionCallOutput:
 		o := *item
-		o.ID = newID("fco")
+		o.ID, o.Listed = newID("fco"), false
 		return &o
 	case *WebSearch:
 		w := *item

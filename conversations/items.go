@@ -26,45 +26,113 @@ func UserMessage(text string) *Message {
 	return &Message{Role: model.User, Content: []Part{{Type: InputText, Text: text}}}
 }
 
-// checkItems refuses what callers may not put into a conversation: anything but
-// text from the user, and too much at once.
-func checkItems(items []*Message) error {
+// checkItems refuses what callers may not put into a conversation: too much at
+// once and, unless the service takes any items, anything but text from the user.
+func (s *Service) checkItems(items []Item) error {
 	if len(items) > MaxItems {
 		return fault.Invalidf("items", "items must have at most %d elements.", MaxItems)
 	}
-	for i, m := range items {
-		if m.Role != model.User {
-			return fault.Invalidf(fmt.Sprintf("items[%d].role", i), "items[%d].role must be \"user\".", i)
-		}
-		if len(m.Content) == 0 {
-			return fault.Invalidf(fmt.Sprintf("items[%d].content", i), "items[%d].content must have at least one part.", i)
-		}
-		for j, p := range m.Content {
-			if p.Type != InputText {
-				return fault.Invalidf(fmt.Sprintf("items[%d].content[%d]", i, j), "items[%d].content[%d] must be text.", i, j)
-			}
+	for i, item := range items {
+		if err := s.checkItem(item, fmt.Sprintf("items[%d]", i)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// entries gives messages their IDs.
-func (s *Service) entries(items []*Message) []Entry {
+func (s *Service) checkItem(item Item, at string) error {
+	m, ok := item.(*Message)
+	if !ok {
+		_, reference := item.(Reference)
+		if s.anyItems && !reference {
+			return nil
+		}
+		return fault.Invalidf(at+".type", "%s.type must be \"message\".", at)
+	}
+	if m.Role != model.User && !s.anyItems {
+		return fault.Invalidf(at+".role", "%s.role must be \"user\".", at)
+	}
+	if len(m.Content) == 0 {
+		return fault.Invalidf(at+".content", "%s.content must have at least one part.", at)
+	}
+	for j, p := range m.Content {
+		if p.Type != InputText && !s.anyItems {
+			return fault.Invalidf(fmt.Sprintf("%s.content[%d]", at, j), "%s.content[%d] must be text.", at, j)
+		}
+	}
+	return nil
+}
+
+// entries gives items their IDs, and ties outputs to the calls among them.
+func (s *Service) entries(items []Item) []Entry {
 	entries := make([]Entry, len(items))
-	for i, m := range items {
-		entries[i].Item = &Message{ID: s.newID("msg"), Status: Completed, Role: m.Role, Content: m.Content}
+	calls := map[string]string{} // IDs of items by call ID
+	for i, item := range items {
+		item = WithID(item, s.newID)
+		switch item := item.(type) {
+		case *FunctionCall:
+			calls[item.CallID] = item.ID
+		case *FunctionCallOutput:
+			item.Call, item.Listed = calls[item.CallID], true
+		}
+		entries[i].Item = item
 	}
 	return entries
 }
 
-// AddItems adds user messages to a conversation, behind its most recently
-// written turn, and returns them as they are stored. The error is NotFound,
-// Invalid, or Denied for an organization with zero data retention.
-func (s *Service) AddItems(ctx context.Context, caller accounts.Caller, id string, items []*Message) ([]Item, error) {
+// tied returns the entries with the outputs that answer none of the calls among
+// them tied to those of a history. The error is Invalid for one that answers none
+// at all.
+func tied(tx storage.Tx, conversation string, history Lineage, entries []Entry) ([]Entry, error) {
+	entries = slices.Clone(entries)
+	var calls map[string]string
+	for i, e := range entries {
+		output, ok := e.Item.(*FunctionCallOutput)
+		if !ok || output.Call != "" {
+			continue
+		}
+		if calls == nil {
+			before, err := load(tx, conversation, history)
+			if err != nil {
+				return nil, err
+			}
+			calls = callsOf(before)
+		}
+		id, ok := calls[output.CallID]
+		if !ok {
+			return nil, fault.Invalidf(fmt.Sprintf("items[%d].call_id", i), "items[%d].call_id is %.128q, which is no function call of the conversation.", i, output.CallID)
+		}
+		known := *output
+		known.Call = id
+		entries[i].Item = &known
+	}
+	return entries, nil
+}
+
+// callsOf returns the IDs of function calls by call ID.
+func callsOf(entries []Entry) map[string]string {
+	calls := map[string]string{}
+	for _, e := range entries {
+		if call, ok := e.Item.(*FunctionCall); ok {
+			calls[call.CallID] = call.ID
+		}
+	}
+	return calls
+}
+
+// AnyItems reports whether callers may add items of any kind, not only messages
+// of the user.
+func (s *Service) AnyItems() bool { return s.anyItems }
+
+// AddItems adds items to a conversation, behind its most recently written turn,
+// and returns them as they are stored: user messages, or any items where
+// [Options] say so. The error is NotFound, Invalid, or Denied for an organization
+// with zero data retention.
+func (s *Service) AddItems(ctx context.Context, caller accounts.Caller, id string, items []Item) ([]Item, error) {
 	if len(items) == 0 {
 		return nil, fault.Invalidf("items", "items must have at least one element.")
 	}
-	if err := errors.Join(mayStore(caller), checkItems(items)); err != nil {
+	if err := errors.Join(mayStore(caller), s.checkItems(items)); err != nil {
 		return nil, err
 	}
 	entries := s.entries(items)
@@ -88,6 +156,9 @@ func (s *Service) AddItems(ctx context.Context, caller accounts.Caller, id strin
 func (s *Service) add(tx storage.Tx, conversation string, entries []Entry) error {
 	h, err := readHead(tx, conversation)
 	if err != nil {
+		return err
+	}
+	if entries, err = tied(tx, conversation, h.history(), entries); err != nil {
 		return err
 	}
 	_, run, err := h.write(tx, conversation, h.history(), entries)

@@ -84,7 +84,7 @@ func large(t testing.TB, s *Service, n int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	messages := slices.Repeat([]*Message{UserMessage("Hi")}, MaxItems)
+	messages := slices.Repeat([]Item{UserMessage("Hi")}, MaxItems)
 	for range n / MaxItems {
 		if _, err := s.AddItems(t.Context(), caller, c.ID, messages); err != nil {
 			t.Fatal(err)
@@ -228,7 +228,7 @@ func TestAHistoryThatNoModelCouldReadIsRefused(t *testing.T) {
 	big := &Message{Role: model.User, Content: []Part{{Type: InputText, Text: strings.Repeat("x", 1<<19)}}}
 	var ids []string
 	for range maxHistory >> 19 {
-		added, err := s.AddItems(t.Context(), caller, c.ID, []*Message{big})
+		added, err := s.AddItems(t.Context(), caller, c.ID, []Item{big})
 		is.NoErr(err)
 		ids = append(ids, added[0].ItemID())
 	}
@@ -319,7 +319,7 @@ func TestZeroDataRetentionAddsNothing(t *testing.T) {
 	is.NoErr(err)
 	forgetful := caller
 	forgetful.ZeroDataRetention = true
-	_, err = s.AddItems(t.Context(), forgetful, c.ID, []*Message{UserMessage("Hi")})
+	_, err = s.AddItems(t.Context(), forgetful, c.ID, []Item{UserMessage("Hi")})
 	is.Equal(fault.From(err).Code, CodeZeroRetention)
 	_, err = s.Create(t.Context(), forgetful, nil, nil)
 	is.Equal(fault.From(err).Code, CodeZeroRetention)
@@ -354,7 +354,7 @@ func TestItemsAreAddedConcurrently(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 10 {
-				if _, err := s.AddItems(t.Context(), caller, c.ID, []*Message{UserMessage("a"), UserMessage("b")}); err != nil {
+				if _, err := s.AddItems(t.Context(), caller, c.ID, []Item{UserMessage("a"), UserMessage("b")}); err != nil {
 					t.Error(err)
 				}
 			}

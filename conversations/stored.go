@@ -17,8 +17,8 @@ type Entry struct {
 
 // listed reports whether the item endpoints show the entry.
 func (e Entry) listed() bool {
-	_, output := e.Item.(*FunctionCallOutput)
-	return !output
+	output, ok := e.Item.(*FunctionCallOutput)
+	return !ok || output.Listed
 }
 
 // record is how an item is stored: one flat shape for the whole union.
@@ -34,6 +34,7 @@ type record struct {
 	Call    string       `json:"of,omitempty"` // the item of the call that an output is of
 	Name    string       `json:"name,omitempty"`
 	Space   string       `json:"ns,omitempty"`     // namespace of a call
+	Listed  bool         `json:"listed,omitempty"` // of an output
 	Custom  bool         `json:"custom,omitempty"` // of a call or its output
 	Text    string       `json:"text,omitempty"`   // arguments, output or results
 	Queries []string     `json:"queries,omitempty"`
@@ -84,7 +85,7 @@ func encodeEntry(e Entry) ([]byte, error) {
 		r.Space, r.Custom = item.Namespace, item.Custom
 	case *FunctionCallOutput:
 		r.Kind, r.CallID, r.Call, r.Text = kindOutput, item.CallID, item.Call, item.Output
-		r.Custom, r.Parts = item.Custom, recordParts(item.Content)
+		r.Custom, r.Listed, r.Parts = item.Custom, item.Listed, recordParts(item.Content)
 	case *WebSearch:
 		r.Kind, r.Status, r.CallID, r.Queries, r.Text = kindSearch, item.Status, item.CallID, item.Queries, item.Results
 	}
@@ -103,7 +104,7 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 	case kindCall:
 		e.Item = &FunctionCall{ID: r.ID, Status: r.Status, CallID: r.CallID, Namespace: r.Space, Name: r.Name, Arguments: r.Text, Custom: r.Custom}
 	case kindOutput:
-		output := &FunctionCallOutput{ID: r.ID, CallID: r.CallID, Output: r.Text, Custom: r.Custom, Call: r.Call}
+		output := &FunctionCallOutput{ID: r.ID, CallID: r.CallID, Output: r.Text, Custom: r.Custom, Listed: r.Listed, Call: r.Call}
 		if r.Parts != nil {
 			output.Content = r.content()
 		}

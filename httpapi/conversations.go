@@ -15,7 +15,7 @@ func (a *API) createConversation(c *call) error {
 		return err
 	}
 	tags := root.Field("metadata").Metadata()
-	items := decodeUserMessages(root.Field("items"))
+	items := decodeItems(root.Field("items"), a.service.AnyItems())
 	if err := root.Err(); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (a *API) addItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	items := decodeUserMessages(root.Field("items"))
+	items := decodeItems(root.Field("items"), a.service.AnyItems())
 	if err := root.Err(); err != nil {
 		return err
 	}
@@ -113,21 +113,32 @@ func (a *API) deleteItem(c *call) error {
 	return c.json(conversation)
 }
 
-// decodeUserMessages reads items as the spec allows them here: messages of the
-// user with text, as a string or as parts.
-func decodeUserMessages(n *jsonin.Node) []*conversations.Message {
-	var messages []*conversations.Message
+// decodeItems reads the items of a conversation: as the spec allows them here
+// messages of the user with text, or where the operator has said so any that a
+// turn takes.
+func decodeItems(n *jsonin.Node, any bool) []conversations.Item {
+	var items []conversations.Item
 	for _, item := range n.Items(conversations.MaxItems) {
+		if any {
+			if decoded := decodeItem(item, item.Field("type").Text()); decoded != nil {
+				items = append(items, decoded)
+			}
+			continue
+		}
 		if t := item.Field("type"); !t.Absent() && t.Text() != "message" {
-			t.Fail(`must be "message"`)
+			t.Fail(`must be "message"; ` + fromTurns)
 		}
 		if item.Field("role").Text() != string(model.User) {
-			item.Field("role").Fail(`must be "user"`)
+			item.Field("role").Fail(`must be "user"; ` + fromTurns)
 		}
-		messages = append(messages, &conversations.Message{Role: model.User, Content: decodeTextContent(item.Field("content"))})
+		items = append(items, &conversations.Message{Role: model.User, Content: decodeTextContent(item.Field("content"))})
 	}
-	return messages
+	return items
 }
+
+// fromTurns says how other items than the user's messages come into a
+// conversation.
+const fromTurns = "others are written by responses with this conversation, or are taken where the server is configured with conversation_items any"
 
 func decodeTextContent(n *jsonin.Node) []conversations.Part {
 	if n.IsText() {

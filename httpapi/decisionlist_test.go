@@ -175,8 +175,8 @@ func TestDecisionAboutWhatIsStored(t *testing.T) {
 	is.NoErr(err)
 	file, err := service.UploadFile(t.Context(), caller, files.Upload{Filename: "a.txt", MIMEType: "text/plain", Purpose: "assistants", Content: strings.NewReader("It rains.")})
 	is.NoErr(err)
-	conversation, err := service.CreateConversation(t.Context(), caller, nil, []*conversations.Message{
-		{Role: model.User, Content: []conversations.Part{{Type: conversations.InputText, Text: "Hi"}}}})
+	conversation, err := service.CreateConversation(t.Context(), caller, nil, []conversations.Item{
+		&conversations.Message{Role: model.User, Content: []conversations.Part{{Type: conversations.InputText, Text: "Hi"}}}})
 	is.NoErr(err)
 	a := &decisionAPI{API: Contract(t, New(service, Options{})), script: script, key: key}
 	is.Equal(a.send("/v1/responses", `{"model":"svc-preview","conversation":"`+conversation.ID+`","input":[{"type":"input_file","file_id":"`+file.ID+`"}]}`).Code, 200)

@@ -72,18 +72,19 @@ func checkDecoded(t *testing.T, item conversations.Item) {
 	}
 }
 
-func FuzzDecodeUserMessages(f *testing.F) {
+func FuzzDecodeConversationItems(f *testing.F) {
 	f.Add([]byte(`[{"role":"user","content":"x"},{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		root, err := jsonin.Parse(body, jsonin.Dots)
 		if err != nil {
 			return
 		}
-		messages := decodeUserMessages(root)
+		items := decodeItems(root, false)
 		if root.Err() != nil {
 			return
 		}
-		for _, m := range messages {
+		for _, item := range items {
+			m := item.(*conversations.Message)
 			for _, p := range m.Content {
 				if m.Role != "user" || p.Type != conversations.InputText {
 					t.Fatalf("decoded %+v", m)

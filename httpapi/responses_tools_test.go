@@ -142,3 +142,31 @@ func TestTheSameOutputAgain(t *testing.T) {
 		`assistant `+first.Output[0].CallID+`=weather({"n":1})`, `tool `+first.Output[0].CallID+` "sun"`,
 		`assistant `+second.Output[0].CallID+`=weather({"n":2})`, `tool `+second.Output[0].CallID+` "snow"`)
 }
+
+// TestAnyItems keeps a history in a conversation as the Agents SDK's session does.
+func TestAnyItems(t *testing.T) {
+	a := newTurnsOver(t, modeltest.New(modeltest.Text("Done.")), options{anyItems: true})
+	const task = `{"role":"user","content":"Weather?"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Let me see."}]},` +
+		`{"type":"function_call","call_id":"c1","name":"weather","arguments":"{}","id":"fc_theirs"},{"type":"reasoning","summary":[]},` +
+		`{"type":"custom_tool_call","call_id":"c2","name":"patch","input":"x"},{"type":"function_call_output","call_id":"c1","output":"sun"}`
+	var c struct{ ID string }
+	decode(t, a.want(200, "POST", "/v1/conversations", `{"items":[`+task+`]}`), &c)
+	items := "/v1/conversations/" + c.ID + "/items"
+	a.want(200, "POST", items, `{"items":[{"type":"custom_tool_call_output","call_id":"c2","output":"ok"},{"role":"assistant","content":"It is sunny."}]}`)
+	a.wantInvalid("POST", items, `{"items":[{"type":"function_call_output","call_id":"c3","output":"x"}]}`, "items[0].call_id",
+		`items[0].call_id is "c3", which is no function call of the conversation.`)
+	a.wantInvalid("POST", items, `{"items":[{"type":"item_reference","id":"msg_1"}]}`, "items[0].type", `items[0].type must be "message".`)
+
+	var list struct{ Data []struct{ ID, Type string } }
+	decode(t, a.want(200, "GET", items+"?order=asc", ""), &list)
+	var types []string
+	for _, item := range list.Data {
+		types = append(types, item.Type)
+		a.want(200, "GET", items+"/"+item.ID, "")
+	}
+	is := is.New(t)
+	is.Equal(types, []string{"message", "message", "function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output", "message"})
+
+	a.post(say("Thanks.", `"conversation":"`+c.ID+`"`))
+	a.wantSent(0, `user "Weather?"`, `assistant "Let me see."`, `assistant c1=weather({}) c2=patch({"input":"x"})`, `tool c1 "sun"`, `tool c2 "ok"`, `assistant "It is sunny."`, `user "Thanks."`)
+}

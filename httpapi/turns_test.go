@@ -44,8 +44,9 @@ type turns struct {
 
 // options are what a test may choose.
 type options struct {
-	search websearch.Client
-	store  storage.Store
+	search   websearch.Client
+	store    storage.Store
+	anyItems bool
 }
 
 // now is when everything happens in tests.
@@ -65,7 +66,7 @@ func newTurnsOver(t testing.TB, script *modeltest.Script, o options) *turns {
 	a := &turns{t: t, script: script, store: o.store, keys: map[string]string{}, orgs: map[string]string{}}
 	a.makeKeys()
 	service, err := svc.New(t.Context(), svc.Options{
-		Store: o.store, Backend: script, Search: o.search, Logger: slog.New(slog.DiscardHandler),
+		Store: o.store, Backend: script, Search: o.search, AnyItems: o.anyItems, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return now }, NewID: newIDs(),
 	})
 	must(t, err)

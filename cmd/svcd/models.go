@@ -24,6 +24,7 @@ type models struct {
 	prices        map[string]accounts.Prices
 	defaultPrices *accounts.Prices
 	aliases       map[string]string // further names of models
+	anyItems      bool              // conversations take items of any kind
 }
 
 // oneUpstream returns the models where everything goes to one server: the two
@@ -128,8 +129,15 @@ const (
 )
 
 func (d *decoder) models(root *jsonin.Node) models {
-	only(root, "servers", "models", "others", "prices")
+	only(root, "servers", "models", "others", "prices", "conversation_items")
 	m := models{options: &openai.Options{}, prices: map[string]accounts.Prices{}}
+	switch items := root.Field("conversation_items"); items.Text() {
+	case "", "user":
+	case "any":
+		m.anyItems = true
+	default:
+		items.Fail(`must be "user" or "any"`)
+	}
 	for f := range root.Field("servers").Fields() {
 		d.servers[f.Name()] = d.server(f)
 	}

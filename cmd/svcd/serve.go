@@ -93,7 +93,7 @@ func (c config) open(ctx context.Context, logger *slog.Logger, backend *openai.B
 		return nil, "", err
 	}
 	options := svc.Options{
-		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices, Aliases: c.models.aliases,
+		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices, AnyItems: c.models.anyItems, Aliases: c.models.aliases,
 		Extractor: &files.Process{Command: []string{self, extractCommand}},
 	}
 	if backend != nil {
