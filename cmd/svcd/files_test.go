@@ -61,7 +61,7 @@ func TestUploadsThatFail(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const locked = "../../files/docxtext/testdata/password.docx"
+	const locked = "../../files/wordtext/testdata/password.docx"
 	for _, c := range []struct {
 		key  string
 		args []string
