@@ -2,6 +2,7 @@ package svc
 
 import (
 	"context"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/files"
@@ -17,7 +18,10 @@ type states struct {
 // File implements decisions.States.
 func (s states) File(ctx context.Context, caller Caller, id string) (string, error) {
 	document, err := s.files.Stored(ctx, caller, id)
-	return document.Text, err
+	if err != nil || document.Note == "" {
+		return document.Text, err
+	}
+	return strings.TrimSpace("(" + document.Note + ")\n" + document.Text), nil
 }
 
 // Conversation implements decisions.States: a list of what was said and done, in
@@ -82,6 +86,9 @@ func (s states) writePart(ctx context.Context, caller Caller, w *jsonout.Writer,
 	}
 	w.Object()
 	w.Name("file").String(document.Name)
+	if document.Note != "" {
+		w.Name("note").String(document.Note)
+	}
 	w.Name("text").String(document.Text)
 	w.EndObject()
 	return nil

@@ -38,7 +38,7 @@ func (s *Service) Stored(ctx context.Context, caller accounts.Caller, id string)
 	if err != nil {
 		return model.Document{}, err
 	}
-	return model.Document{Name: r.Filename, Text: text}, nil
+	return model.Document{Name: r.Filename, Text: text, Note: r.Note.Sentence()}, nil
 }
 
 // await waits until a job is over, but not for long. The error is the context's.
@@ -73,7 +73,7 @@ func (s *Service) Inline(ctx context.Context, name, mimeType string, data []byte
 	if format == Plain {
 		d.Text, err = Text(mimeType, data)
 	} else {
-		d.Text, err = s.inlineText(ctx, data, format)
+		d.Text, d.Note, err = s.inlineText(ctx, data, format)
 	}
 	if err != nil {
 		return model.Document{}, err
@@ -81,7 +81,7 @@ func (s *Service) Inline(ctx context.Context, name, mimeType string, data []byte
 	return d, nil
 }
 
-func (s *Service) inlineText(ctx context.Context, data []byte, format Format) (string, error) {
+func (s *Service) inlineText(ctx context.Context, data []byte, format Format) (text, note string, err error) {
 	busy := &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, RetryAfter: time.Second,
 		Message: "The document could not be read now. Try again."}
 	timer := time.NewTimer(inlineWait)
@@ -90,19 +90,19 @@ func (s *Service) inlineText(ctx context.Context, data []byte, format Format) (s
 	case s.inline <- struct{}{}:
 		defer func() { <-s.inline }()
 	case <-timer.C:
-		return "", busy
+		return "", "", busy
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return "", "", ctx.Err()
 	}
 	read, err := s.extract(ctx, bytes.NewReader(data), int64(len(data)), format)
 	if err == nil || ctx.Err() != nil {
-		return read.Text, err
+		return read.Text, read.note().Sentence(), err
 	}
 	if u, ok := errors.AsType[*Unreadable](err); ok {
 		e := fault.Invalidf("", "The document cannot be read. %s", u.Reason.Sentence())
 		e.Err = err
-		return "", e
+		return "", "", e
 	}
 	busy.Err = err
-	return "", busy
+	return "", "", busy
 }

@@ -25,7 +25,8 @@ type Extractor interface {
 type Extracted struct {
 	Text    string
 	Pages   int  // 0 where the format has none
-	Partial bool // the document is damaged and Text is what is left
+	Partial bool // some of the document could not be read and Text is what is left
+	Dynamic bool // the document is a form that is laid out when it is opened, and Text only stands in for it
 }
 
 // Unreadable is the error of a document whose text cannot be read, however often

@@ -34,6 +34,16 @@ type File struct {
 	Note   Note   // about the text of a processed file, often empty
 }
 
+// Details says in words what there is to say about the status of the file: why
+// it has no text, or what is special about its text. It is empty where there is
+// nothing.
+func (f *File) Details() string {
+	if f.Status == Failed {
+		return f.Reason.Sentence()
+	}
+	return f.Note.Sentence()
+}
+
 // Reason says why the text of a document cannot be read.
 type Reason string
 
@@ -79,8 +89,23 @@ type Note string
 // The notes.
 const (
 	NoText  Note = "no_text" // none was found, as in a scan
-	Partial Note = "partial" // the document is damaged and the text is what is left
+	Partial Note = "partial" // some could not be read and the text is what is left
+	Dynamic Note = "dynamic" // a form that is laid out when it is opened, of which the text is what stands in for it
 )
+
+// Sentence says in words, to people and models, what the note says; "" is the
+// sentence of no note.
+func (n Note) Sentence() string {
+	switch n {
+	case NoText:
+		return "No text was found in this file. It may be a scan: pictures of pages."
+	case Partial:
+		return "Some of this file could not be read. Its text is what is left."
+	case Dynamic:
+		return "This file is a dynamic form (XFA), whose contents could not be read. Its text is what other programs show instead."
+	}
+	return ""
+}
 
 // record is what is stored of a [File], whose ID is in the key.
 type record struct {

@@ -43,7 +43,7 @@ func read(ctx context.Context, doc *bytes.Reader, format Format) (found Extracte
 	for _, r := range readers {
 		if Format(r.Name()) == format {
 			text, err := r.Read(ctx, doc, doc.Size())
-			return Extracted{Text: text.Text, Pages: text.Pages, Partial: text.Partial}, err
+			return Extracted{Text: text.Text, Pages: text.Pages, Partial: text.Partial, Dynamic: text.Dynamic}, err
 		}
 	}
 	return Extracted{}, fmt.Errorf("files: no reader for the format %s", format)

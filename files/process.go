@@ -41,6 +41,7 @@ type processHead struct {
 	Detail  string `json:"detail,omitempty"`
 	Pages   int    `json:"pages,omitempty"`
 	Partial bool   `json:"partial,omitempty"`
+	Dynamic bool   `json:"dynamic,omitempty"`
 	Bytes   int    `json:"bytes"` // of the text
 }
 
@@ -103,7 +104,7 @@ func readResult(out io.Reader) (Extracted, error) {
 	if _, err := io.CopyN(&text, buffered, int64(head.Bytes)); err != nil {
 		return Extracted{}, &Unreadable{Crashed, fmt.Errorf("the text of the process: %w", err)}
 	}
-	return Extracted{Text: text.String(), Pages: head.Pages, Partial: head.Partial}, nil
+	return Extracted{Text: text.String(), Pages: head.Pages, Partial: head.Partial, Dynamic: head.Dynamic}, nil
 }
 
 // died translates the end of a process that did not exit with 0. One that was
@@ -162,7 +163,7 @@ func RunProcess(ctx context.Context, args []string, in io.Reader, out io.Writer)
 		return err
 	}
 	read, err := InProcess{}.Extract(ctx, in, size, Format(args[0]))
-	head := processHead{Pages: read.Pages, Partial: read.Partial, Bytes: len(read.Text)}
+	head := processHead{Pages: read.Pages, Partial: read.Partial, Dynamic: read.Dynamic, Bytes: len(read.Text)}
 	if u, ok := errors.AsType[*Unreadable](err); ok {
 		head = processHead{Reason: u.Reason, Detail: beginningOf(u.Err.Error())}
 	} else if err != nil {

@@ -153,6 +153,8 @@ func (e *Extracted) note() Note {
 	switch {
 	case strings.TrimSpace(e.Text) == "":
 		return NoText
+	case e.Dynamic:
+		return Dynamic
 	case e.Partial:
 		return Partial
 	}

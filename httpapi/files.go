@@ -24,12 +24,13 @@ type fileObject struct {
 	Filename  string       `json:"filename"`
 	Purpose   string       `json:"purpose"`
 	Status    files.Status `json:"status"`
+	Details   string       `json:"status_details,omitempty"`
 }
 
 func newFileObject(f files.File) fileObject {
 	o := fileObject{
 		ID: f.ID, Object: "file", Bytes: f.Bytes, CreatedAt: f.CreatedAt,
-		Filename: f.Filename, Purpose: f.Purpose, Status: f.Status,
+		Filename: f.Filename, Purpose: f.Purpose, Status: f.Status, Details: f.Details(),
 	}
 	if f.ExpiresAt != 0 {
 		o.ExpiresAt = &f.ExpiresAt

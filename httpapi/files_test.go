@@ -18,6 +18,7 @@ import (
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
@@ -209,6 +210,35 @@ func TestUploadPDF(t *testing.T) {
 	a.reads <- files.Extracted{Text: "It went well."}
 	a.chat(`{"type":"file","file_id":"file_1"}`) // waits for the file
 	expect(t, a.do("GET", "/v1/files/file_1", "", ""), 200, object+`"processed"}`)
+}
+
+// TestWhatThereIsToSayAboutAFile tells a person and the model the same.
+func TestWhatThereIsToSayAboutAFile(t *testing.T) {
+	const scan = "No text was found in this file. It may be a scan: pictures of pages."
+	for _, c := range []struct {
+		read    files.Extracted
+		details string
+	}{
+		{files.Extracted{Text: "\f"}, scan},
+		{files.Extracted{Partial: true}, scan},
+		{files.Extracted{Text: "Half", Partial: true}, "Some of this file could not be read. Its text is what is left."},
+		{files.Extracted{Text: "Please wait", Dynamic: true}, "This file is a dynamic form (XFA), whose contents could not be read. Its text is what other programs show instead."},
+	} {
+		a := newFileAPI(t, modeltest.Text("ok"), modeltest.Text("ok"))
+		a.pass(a.upload(purpose, report))
+		a.reads <- c.read
+		a.pass(a.chat(`{"type":"file","file_id":"file_1"}`))
+		expect(t, a.do("GET", "/v1/files/file_1", "", ""), 200, `{"id":"file_1","object":"file","bytes":5,"created_at":1700000000,"expires_at":null,`+
+			`"filename":"report.pdf","purpose":"assistants","status":"processed","status_details":"`+c.details+`"}`)
+		go func() { a.reads <- c.read }()
+		a.pass(a.chat(`{"type":"file","filename":"report.pdf","mime_type":"application/pdf","file_data":"YSBQREY="}`))
+		want := []model.Document{{Name: "report.pdf", Text: c.read.Text, Note: c.details}}
+		a.expectSeen(want, want)
+	}
+	a := newFileAPI(t)
+	a.pass(a.upload(purpose, formPart{"file", "a.txt", "text/plain", "\xff"}))
+	expect(t, a.do("GET", "/v1/files/file_1", "", ""), 200, `{"id":"file_1","object":"file","bytes":1,"created_at":1700000000,"expires_at":null,`+
+		`"filename":"a.txt","purpose":"assistants","status":"error","status_details":"It is not text in UTF-8, nor in UTF-16 with a byte order mark."}`)
 }
 
 func TestAnUploadThatExpires(t *testing.T) {

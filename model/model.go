@@ -91,10 +91,13 @@ type Part interface{ part() }
 // Text is plain text.
 type Text string
 
-// Document is a file that the model reads: its name and its extracted text.
+// Document is a file that the model reads: its name, its extracted text, and a
+// sentence about the text where there is something to say, such as that it is
+// not all there. [Document.Quoted] is how it stands in a prompt.
 type Document struct {
 	Name string
 	Text string
+	Note string
 }
 
 // Image is a picture, in Decisions only. Width and Height are in pixels, read

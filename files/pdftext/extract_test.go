@@ -197,3 +197,21 @@ func TestHostileFilesEnd(t *testing.T) {
 		})
 	}
 }
+
+func TestDynamicForms(t *testing.T) {
+	const wait, real = "BT /F 12 Tf 50 700 Td (Please wait...) Tj ET", "BT /F 12 Tf 50 700 Td (Name:) Tj ET"
+	for _, c := range []struct {
+		name, content, catalog string
+		want                   bool
+	}{
+		{"only asks to wait", wait, "/AcroForm<</XFA 5 0 R>>", true},
+		{"says so itself", real, "/AcroForm<</XFA 5 0 R>>/NeedsRendering true", true},
+		{"with pages of its own", real, "/AcroForm<</XFA 5 0 R>>", false},
+		{"no XFA", wait, "", false},
+	} {
+		got, err := extract(t, sample{content: c.content, catalog: c.catalog, extra: []string{stringStream("", "<xdp/>")}}.bytes())
+		if err != nil || got.Dynamic != c.want {
+			t.Errorf("%s: got %+v, %v", c.name, got, err)
+		}
+	}
+}

@@ -1,5 +1,7 @@
 package pdftext
 
+import "strings"
+
 // The document structure (ISO 32000-2, 7.7): the page tree becomes a flat list
 // of pages, each with what it inherits.
 
@@ -119,4 +121,16 @@ func (f *file) hiddenGroups() []object {
 		}
 	}
 	return off
+}
+
+// isDynamic reports whether the file is a form of the XML Forms Architecture
+// (12.7.8) whose pages are made when it is opened. The text of its only page in
+// the file asks to wait for that.
+func (f *file) isDynamic(text string) bool {
+	root := f.get(f.trailer, "Root")
+	if f.get(f.get(root, "AcroForm"), "XFA").kind == null {
+		return false
+	}
+	needs := f.get(root, "NeedsRendering")
+	return needs.kind == keyword && needs.str == "true" || strings.HasPrefix(strings.TrimSpace(text), "Please wait")
 }

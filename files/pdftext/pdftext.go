@@ -24,7 +24,7 @@ func (Reader) Types() []reading.Type {
 // Read implements [reading.Reader].
 func (p Reader) Read(ctx context.Context, r io.ReaderAt, size int64) (reading.Text, error) {
 	res, err := Extract(ctx, r, size, p.Limits)
-	return reading.Text{Text: res.Text, Pages: res.Pages, Partial: res.Repaired}, err
+	return reading.Text{Text: res.Text, Pages: res.Pages, Partial: res.Repaired, Dynamic: res.Dynamic}, err
 }
 
 // Limits bound one extraction. A zero field stands for its default. Whoever
@@ -65,6 +65,7 @@ type Result struct {
 	Repaired bool   // the file was damaged or cut short; Text is what is still there
 	Glyphs   int    // glyphs shown on all pages
 	Unmapped int    // of those, glyphs whose character is not known and that Text lacks
+	Dynamic  bool   // the file is an XFA form, laid out when it is opened, and Text stands in for it
 }
 
 // Extract returns the text of the PDF of the given size in r, in reading order
@@ -97,7 +98,7 @@ func Extract(ctx context.Context, r io.ReaderAt, size int64, limits Limits) (Res
 		return Result{}, fmt.Errorf("%w: no pages", reading.ErrDamaged)
 	}
 	res := newDocument(f).extract(pages)
-	res.Repaired = f.repaired
+	res.Repaired, res.Dynamic = f.repaired, f.isDynamic(res.Text)
 	switch {
 	case f.meter.err != nil:
 		err = f.meter.err

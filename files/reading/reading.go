@@ -37,6 +37,7 @@ type Text struct {
 	Text    string // UTF-8; empty for a document without text, such as a scan
 	Pages   int    // 0 where the format has none
 	Partial bool   // some of the document could not be read and Text is the rest
+	Dynamic bool   // the document is laid out when it is opened, and Text only stands in for it
 }
 
 // The reasons why a document has no text to give.

@@ -189,7 +189,7 @@ func partText(part model.Part) string {
 	case model.Text:
 		return string(p)
 	case model.Document:
-		return "The file " + p.Name + ":\n\"\"\"\n" + p.Text + "\n\"\"\""
+		return p.Quoted()
 	}
 	return ""
 }

@@ -411,7 +411,7 @@ func TestMessagesKeepTheirRoles(t *testing.T) {
 	}
 	fold(t.Context(), d.backend(t), req)
 	want := `[{"role":"system","content":"s"},` +
-		`{"role":"user","content":"<u>\n\nThe file a.txt:\n\"\"\"\nt\n\"\"\""},{"role":"user","content":"v"},` +
+		`{"role":"user","content":"<u>\n\nThe file \"a.txt\":\n\"\"\"\nt\n\"\"\""},{"role":"user","content":"v"},` +
 		`{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
 		`{"role":"tool","content":"r","tool_call_id":"c"}]`
 	if got := d.seen()[0].Get("messages").Raw; got != want {
