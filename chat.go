@@ -11,7 +11,7 @@ import (
 func (s *Service) CompleteChat(ctx context.Context, caller Caller, req *chat.Request) (*chat.Completion, error) {
 	named := *req
 	named.Model = s.modelID(req.Model)
-	return s.chat.Complete(ctx, caller, &named)
+	return run(ctx, s.life, func(ctx context.Context) (*chat.Completion, error) { return s.chat.Complete(ctx, caller, &named) })
 }
 
 // StreamChat answers a chat completion piece by piece. What refuses the request
@@ -19,7 +19,9 @@ func (s *Service) CompleteChat(ctx context.Context, caller Caller, req *chat.Req
 func (s *Service) StreamChat(ctx context.Context, caller Caller, req *chat.Request) (iter.Seq2[chat.Chunk, error], error) {
 	named := *req
 	named.Model = s.modelID(req.Model)
-	return s.chat.Stream(ctx, caller, &named)
+	return stream(ctx, s.life, func(ctx context.Context) (iter.Seq2[chat.Chunk, error], error) {
+		return s.chat.Stream(ctx, caller, &named)
+	})
 }
 
 // ChatCompletion returns a stored completion. The error is NotFound where the

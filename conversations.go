@@ -5,7 +5,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/internal/page"
-	"github.com/seed-506d8e5d/svc/storage"
 )
 
 // Lists are read a page at a time.
@@ -70,25 +69,4 @@ func (s *Service) ConversationItem(ctx context.Context, caller Caller, id, item 
 // NotFound.
 func (s *Service) DeleteConversationItem(ctx context.Context, caller Caller, id, item string) (conversations.Conversation, error) {
 	return s.conversations.DeleteItem(ctx, caller, id, item)
-}
-
-// recoverConversations finishes the deletions that the end of an earlier process
-// interrupted, in every organization.
-func (s *Service) recoverConversations(ctx context.Context) error {
-	p := page.Params{Limit: 1000}
-	for {
-		organizations, err := s.accounts.Organizations(ctx, p)
-		if err != nil {
-			return err
-		}
-		for _, o := range organizations.Items {
-			if err := s.conversations.Recover(ctx, storage.Namespace(o.ID)); err != nil {
-				return err
-			}
-			p.After = o.ID
-		}
-		if !organizations.HasMore {
-			return nil
-		}
-	}
 }

@@ -11,14 +11,8 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/files"
-	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
-
-// keptStore is a store that stays open when a service closes it.
-type keptStore struct{ storage.Store }
-
-func (keptStore) Close() error { return nil }
 
 // stuck is an extractor that says that it has begun and does not get on.
 type stuck chan struct{}
@@ -33,8 +27,8 @@ func (s stuck) Extract(ctx context.Context, _ io.Reader, _ int64, _ files.Format
 // extraction and with an upload that was never finished.
 func TestANewServiceTakesUpWhatTheLastOneLeft(t *testing.T) {
 	is := is.New(t)
-	store := keptStore{memstore.New()}
-	defer store.Store.Close()
+	store := memstore.New()
+	defer store.Close()
 	begun := make(stuck)
 	options := svc.Options{Store: store, Extractor: begun, Logger: slog.New(slog.DiscardHandler)}
 	service, err := svc.New(t.Context(), options)

@@ -14,7 +14,9 @@ import (
 func (s *Service) CreateResponse(ctx context.Context, caller Caller, req *responses.Request) (*responses.Response, error) {
 	named := *req
 	named.Model = s.modelID(req.Model)
-	return s.responses.Create(ctx, caller, &named)
+	return run(ctx, s.life, func(ctx context.Context) (*responses.Response, error) {
+		return s.responses.Create(ctx, caller, &named)
+	})
 }
 
 // StreamResponse makes a turn and yields its events. What refuses the request is
@@ -22,7 +24,9 @@ func (s *Service) CreateResponse(ctx context.Context, caller Caller, req *respon
 func (s *Service) StreamResponse(ctx context.Context, caller Caller, req *responses.Request) (iter.Seq2[responses.Event, error], error) {
 	named := *req
 	named.Model = s.modelID(req.Model)
-	return s.responses.Stream(ctx, caller, &named)
+	return stream(ctx, s.life, func(ctx context.Context) (iter.Seq2[responses.Event, error], error) {
+		return s.responses.Stream(ctx, caller, &named)
+	})
 }
 
 // Response returns a stored response. The error is NotFound.

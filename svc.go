@@ -25,7 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"sync"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
@@ -34,7 +34,6 @@ import (
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
-	"github.com/seed-506d8e5d/svc/internal/page"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/builtin"
 	"github.com/seed-506d8e5d/svc/responses"
@@ -61,7 +60,8 @@ const DefaultOrganization = accounts.DefaultOrganization
 // Options are what a Service is made of. The zero value is a service that keeps
 // everything in memory and answers with the built-in model.
 type Options struct {
-	// Store keeps everything; nil is a store in memory. The service closes it.
+	// Store keeps everything; nil is a store in memory. A store is closed by the
+	// program that opened it, after the service.
 	Store storage.Store
 
 	// Backend is the model; nil is the built-in one. A backend that is a
@@ -113,100 +113,70 @@ type Service struct {
 	conversations *conversations.Service
 	responses     *responses.Service
 	files         *files.Service
-	closers       []func() error // run last to first
+	log           *slog.Logger
+
+	life       *life
+	background sync.WaitGroup
+	closing    sync.Once
+	closers    []func() error // run last to first
 }
 
-// New returns a Service, which must be closed. ctx bounds the start alone. Where
-// the store has no organization yet, [Service.Bootstrap] makes one.
+// New returns a Service, which must be closed. ctx bounds the start alone, which
+// reads next to nothing: what an earlier process left unfinished is taken up in the
+// background. Where the store has no organization yet, [Service.Bootstrap] makes
+// one.
 func New(ctx context.Context, o Options) (*Service, error) {
+	s := &Service{life: newLife(), log: o.Logger, aliases: o.Aliases}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
 	if o.Store == nil {
 		o.Store = memstore.New()
+		s.closers = append(s.closers, o.Store.Close)
 	}
 	if o.Backend == nil {
 		o.Backend = builtin.New()
 	}
-	s := &Service{store: storage.Use(o.Store), models: model.Use(o.Backend), aliases: o.Aliases}
-	s.closers = append(s.closers, o.Store.Close)
-	err := s.checkAliases()
-	if err != nil {
-		s.Close()
-		return nil, err
+	s.store, s.models = storage.Use(o.Store), model.Use(o.Backend)
+	if err := s.checkAliases(); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
-	s.accounts, err = accounts.New(ctx, accounts.Options{
-		Store: o.Store, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Now: o.Now, NewID: o.NewID, Log: o.Logger,
-	})
-	if err != nil {
-		s.Close()
-		return nil, err
+	if err := s.assemble(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
-	s.closers = append(s.closers, s.accounts.Close)
-	s.files, err = files.New(files.Options{Store: o.Store, Extractor: o.Extractor, Now: o.Now, NewID: o.NewID, Log: o.Logger})
-	if err != nil {
-		s.Close()
-		return nil, err
-	}
-	s.closers = append(s.closers, s.files.Close)
-	s.chat, err = chat.New(chat.Options{
-		Accounts: s.accounts, Backend: o.Backend, Store: o.Store, Documents: s.files, Now: o.Now, NewID: o.NewID, Log: o.Logger,
-	})
-	if err != nil {
-		s.Close()
-		return nil, err
-	}
-	s.conversations = conversations.New(conversations.Options{Store: o.Store, AnyItems: o.AnyItems, Now: o.Now, NewID: o.NewID, Log: o.Logger})
-	if err := s.recoverConversations(ctx); err != nil {
-		s.Close()
-		return nil, err
-	}
-	s.decisions = decisions.New(decisions.Options{
-		Backend: o.Backend, Accounts: s.accounts, States: states{s.conversations, s.files},
-	})
-	s.responses = responses.New(responses.Options{
-		Backend: o.Backend, Accounts: s.accounts, Conversations: s.conversations, Documents: s.files, Search: o.Search,
-		Now: o.Now, NewID: o.NewID, Log: o.Logger,
-	})
-	if err := s.recover(ctx); err != nil {
-		s.Close()
-		return nil, err
-	}
+	s.background.Go(func() { s.recover(s.life.cancelled) })
 	return s, nil
 }
 
-// recoverPage is how many organizations recover reads at once.
-const recoverPage = 1000
-
-// recover takes up, organization by organization, what the end of the process
-// before this one interrupted.
-func (s *Service) recover(ctx context.Context) error {
-	for p := (page.Params{Limit: recoverPage}); ; {
-		organizations, err := s.accounts.Organizations(ctx, p)
-		if err != nil {
-			return err
-		}
-		for _, o := range organizations.Items {
-			ns := accounts.Caller{Organization: o.ID}.Namespace()
-			if err := errors.Join(s.conversations.Recover(ctx, ns), s.files.Recover(ctx, ns)); err != nil {
-				return fmt.Errorf("svc: recovering the organization %s: %w", o.ID, err)
-			}
-			p.After = o.ID
-		}
-		if !organizations.HasMore {
-			return nil
-		}
+// assemble makes the services for the nouns.
+func (s *Service) assemble(ctx context.Context, o Options) (err error) {
+	s.accounts, err = accounts.New(ctx, accounts.Options{
+		Store: s.store, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Now: o.Now, NewID: o.NewID, Log: s.log,
+	})
+	if err != nil {
+		return err
 	}
-}
-
-// Close ends background work, waits for it and closes the store. Operations
-// must have ended before. It returns the first error; closing twice is no error.
-func (s *Service) Close() error {
-	var first error
-	for _, closer := range slices.Backward(s.closers) {
-		if err := closer(); err != nil && first == nil {
-			first = err
-		}
+	s.closers = append(s.closers, s.accounts.Close)
+	s.files, err = files.New(files.Options{Store: s.store, Extractor: o.Extractor, Now: o.Now, NewID: o.NewID, Log: s.log})
+	if err != nil {
+		return err
 	}
-	s.closers = nil
-	return first
+	s.closers = append(s.closers, s.files.Close)
+	s.chat, err = chat.New(chat.Options{
+		Accounts: s.accounts, Backend: s.models, Store: s.store, Documents: s.files, Now: o.Now, NewID: o.NewID, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.conversations = conversations.New(conversations.Options{Store: s.store, AnyItems: o.AnyItems, Now: o.Now, NewID: o.NewID, Log: s.log})
+	s.decisions = decisions.New(decisions.Options{
+		Backend: s.models, Accounts: s.accounts, States: states{s.conversations, s.files},
+	})
+	s.responses = responses.New(responses.Options{
+		Backend: s.models, Accounts: s.accounts, Conversations: s.conversations, Documents: s.files, Search: o.Search,
+		Now: o.Now, NewID: o.NewID, Log: s.log,
+	})
+	return nil
 }
 
 // Models returns the models that the caller's key may use, in the order of the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/seed-506d8e5d/svc/fault"
@@ -181,6 +182,14 @@ func (s *Service) Organizations(ctx context.Context, p page.Params) (page.Page[O
 		}
 	}
 	return result, nil
+}
+
+// OrganizationIDs is Organizations that returns their IDs alone and reads no
+// ledger.
+func (s *Service) OrganizationIDs(ctx context.Context, p page.Params) (page.Page[string], error) {
+	return listSystem(ctx, s, organizationPrefix, p, func(_ storage.Tx, e storage.Entry) (string, error) {
+		return strings.TrimPrefix(string(e.Key), organizationPrefix), nil
+	})
 }
 
 // UpdateOrganization changes what u names and returns the organization as it is

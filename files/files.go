@@ -14,6 +14,7 @@ package files
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"runtime"
@@ -76,6 +77,7 @@ type Service struct {
 	now       func() time.Time
 	newID     func(prefix string) string
 	log       *slog.Logger
+	begun     []byte // the value of marks of garbage that this service makes, its own
 
 	buffers sync.Pool     // of *[batchSize]byte, for blobs being written
 	inline  chan struct{} // has an element for each inline document being read
@@ -95,7 +97,7 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{
 		store: storage.Use(o.Store), extractor: o.Extractor, timeout: o.Timeout, now: o.Now, newID: o.NewID, log: o.Log,
-		expiry: newExpiry(),
+		expiry: newExpiry(), begun: []byte(rand.Text()),
 	}
 	s.buffers.New = func() any { return new([batchSize]byte) }
 	if s.extractor == nil {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -144,9 +145,9 @@ func (s *Service) text(ctx context.Context, ns storage.Namespace, id string, r *
 // Recover takes up what the end of the process interrupted in a namespace: it
 // removes the chunks of uploads and deletions that did not finish, and queues
 // the files whose text is still to be extracted. It is called once for each
-// organization, before the service takes requests.
+// organization, and leaves alone what has begun since this service was made.
 func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
-	garbage, err := s.names(ctx, ns, garbagePrefix)
+	garbage, err := s.names(ctx, ns, garbagePrefix, s.begun)
 	if err != nil {
 		return err
 	}
@@ -155,12 +156,14 @@ func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
 			return err
 		}
 	}
-	waiting, err := s.names(ctx, ns, queuePrefix)
+	waiting, err := s.names(ctx, ns, queuePrefix, nil)
 	if err != nil {
 		return err
 	}
 	for _, id := range waiting {
-		s.queue.push(job{ns, id})
+		if j := (job{ns, id}); s.queue.done(j) == nil {
+			s.queue.push(j)
+		}
 	}
 	if _, next, err := s.expired(ctx, ns, 0); err != nil {
 		return err
@@ -170,18 +173,20 @@ func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
 	return nil
 }
 
-// names returns what follows a prefix in the keys of a namespace.
-func (s *Service) names(ctx context.Context, ns storage.Namespace, prefix string) ([]string, error) {
+// names returns what follows a prefix in the keys of a namespace, but of those
+// whose value is not.
+func (s *Service) names(ctx context.Context, ns storage.Namespace, prefix string, not []byte) ([]string, error) {
 	var names []string
 	r := storage.Prefix([]byte(prefix))
-	r.KeysOnly = true
 	err := s.store.View(ctx, ns, func(tx storage.Tx) error {
 		names = nil
 		for entry, err := range tx.Scan(r) {
 			if err != nil {
 				return err
 			}
-			names = append(names, string(entry.Key[len(prefix):]))
+			if not == nil || !bytes.Equal(entry.Value, not) {
+				names = append(names, string(entry.Key[len(prefix):]))
+			}
 		}
 		return nil
 	})

@@ -45,11 +45,13 @@ func (s *Service) work(ctx context.Context) {
 func (s *Service) process(ctx context.Context, j job) error {
 	var r *record
 	err := s.store.View(ctx, j.ns, func(tx storage.Tx) (err error) {
-		r, err = getRecord(tx, j.id)
+		if r, err = getRecord(tx, j.id); err == nil {
+			_, err = tx.Get(queueKey(j.id))
+		}
 		return err
 	})
-	if errors.Is(err, errNone) {
-		return nil // deleted meanwhile
+	if errors.Is(err, errNone) || errors.Is(err, storage.ErrNotFound) {
+		return nil // deleted or done meanwhile
 	}
 	if err != nil {
 		return err

@@ -34,7 +34,12 @@ func newBareAPI(t testing.TB, options svc.Options, opts Options) *API {
 	options.Logger = slog.New(slog.DiscardHandler)
 	service, err := svc.New(t.Context(), options)
 	check(t, err)
-	t.Cleanup(func() { check(t, service.Close()) })
+	t.Cleanup(func() {
+		check(t, service.Close())
+		if options.Store != nil {
+			check(t, options.Store.Close())
+		}
+	})
 	opts.AdminKey = adminKey
 	opts.Logger = options.Logger
 	opts.NewRequestID = func() string { return fmt.Sprintf("req_%d", requests.Add(1)) }

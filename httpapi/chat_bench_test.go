@@ -25,7 +25,6 @@ import (
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
-	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
 // The benchmarks compare the CPU time that this process spends on an answer as
@@ -109,7 +108,7 @@ func benchAPI(b *testing.B, backend *paced) *httptest.Server {
 		}
 		return plain
 	}
-	service, err := svc.New(b.Context(), svc.Options{Store: memstore.New(), Backend: backend, DefaultPrices: &accounts.Prices{}})
+	service, err := svc.New(b.Context(), svc.Options{Backend: backend, DefaultPrices: &accounts.Prices{}})
 	if err != nil {
 		b.Fatal(err)
 	}

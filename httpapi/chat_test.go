@@ -19,7 +19,6 @@ import (
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
-	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
 const chatPath = "/v1/chat/completions"
@@ -43,7 +42,6 @@ func newChatServerOver(t *testing.T, script *modeltest.Script) *chatServer {
 	var mu sync.Mutex
 	made := map[string]int{}
 	service, err := svc.New(t.Context(), svc.Options{
-		Store:   memstore.New(),
 		Backend: script,
 		Logger:  slog.New(slog.DiscardHandler),
 		Now:     func() time.Time { return time.Unix(1_700_000_000, 0) },

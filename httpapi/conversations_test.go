@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/matryer/is"
 
@@ -290,6 +291,10 @@ func TestATurnWhoseConversationIsDeletedMeanwhileFailsAndIsBilled(t *testing.T) 
 // TestAStartFinishesDeletions starts a service on a store where another one was
 // ended in the middle of a deletion.
 func TestAStartFinishesDeletions(t *testing.T) {
+	synctest.Test(t, startFinishesDeletions)
+}
+
+func startFinishesDeletions(t *testing.T) {
 	a := newTurns(t, modeltest.Text("Yes."))
 	r := a.turn(say("Hi"))
 	ns := storage.Namespace(a.orgs["rich"])
@@ -297,8 +302,9 @@ func TestAStartFinishesDeletions(t *testing.T) {
 		return errors.Join(tx.Delete([]byte("v/c/"+r.Conversation.ID)), tx.Delete([]byte("v/h/"+r.Conversation.ID)),
 			tx.Set([]byte("v/d/"+r.Conversation.ID), nil))
 	}))
-	service, err := svc.New(t.Context(), svc.Options{Store: unclosed{a.store}, Backend: a.script})
+	service, err := svc.New(t.Context(), svc.Options{Store: a.store, Backend: a.script})
 	must(t, err)
+	synctest.Wait() // for what the start does in the background
 	must(t, service.Close())
 	must(t, a.store.View(t.Context(), ns, func(tx storage.Tx) error {
 		for e, err := range tx.Scan(storage.Prefix([]byte("v/"))) {
@@ -307,8 +313,3 @@ func TestAStartFinishesDeletions(t *testing.T) {
 		return nil
 	}))
 }
-
-// unclosed is a store that belongs to another service.
-type unclosed struct{ storage.Store }
-
-func (unclosed) Close() error { return nil }

@@ -61,12 +61,12 @@ func newDecisionAPI(t testing.TB, script *modeltest.Script) *decisionAPI {
 	store := &brokenStore{Store: memstore.New()}
 	a := &decisionAPI{script: script, broken: &store.broken}
 	a.makeKeys(t, store)
-	service, err := svc.New(t.Context(), svc.Options{Store: store, Backend: script})
+	service, err := svc.New(t.Context(), svc.Options{Store: store, Backend: script, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := service.Close(); err != nil {
+		if err := errors.Join(service.Close(), store.Close()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -67,7 +68,7 @@ func newFileAPI(t testing.TB, answers ...modeltest.Answer) *fileAPI {
 		},
 	})
 	check(t, err)
-	t.Cleanup(func() { check(t, service.Close()) })
+	t.Cleanup(func() { check(t, errors.Join(service.Close(), store.Close())) })
 	a.API = Contract(t, New(service, Options{Logger: slog.New(slog.DiscardHandler), NewRequestID: func() string { return "req_1" }}))
 	return a
 }

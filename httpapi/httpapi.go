@@ -33,7 +33,7 @@ type Options struct {
 	// route out.
 	Metrics http.Handler
 
-	// Ready is asked by GET /readyz; nil is always ready.
+	// Ready is asked by GET /readyz besides the service; nil is always ready.
 	Ready func() error
 
 	// MaxRequests is how many requests with an API key may run at once, streams
@@ -200,10 +200,11 @@ func (a *API) health(c *call) error {
 }
 
 func (a *API) ready(c *call) error {
-	if a.opts.Ready == nil {
-		return a.health(c)
+	err := a.service.Ready(c.ctx())
+	if err == nil && a.opts.Ready != nil {
+		err = a.opts.Ready()
 	}
-	if err := a.opts.Ready(); err != nil {
+	if err != nil {
 		return notReady(err)
 	}
 	return a.health(c)

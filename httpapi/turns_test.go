@@ -63,6 +63,7 @@ func newTurnsOver(t testing.TB, script *modeltest.Script, o options) *turns {
 	if o.store == nil {
 		o.store = memstore.New()
 	}
+	t.Cleanup(func() { must(t, o.store.Close()) })
 	a := &turns{t: t, script: script, store: o.store, keys: map[string]string{}, orgs: map[string]string{}}
 	a.makeKeys()
 	service, err := svc.New(t.Context(), svc.Options{

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -75,7 +76,7 @@ func newUploads(t testing.TB) *uploads {
 	server := httptest.NewServer(New(service, Options{Logger: logger}))
 	t.Cleanup(func() {
 		server.Close()
-		check(t, service.Close())
+		check(t, errors.Join(service.Close(), store.Close()))
 	})
 	return &uploads{server.URL}
 }

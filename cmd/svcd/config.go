@@ -18,6 +18,7 @@ type config struct {
 	apiKey string
 	search string
 	grace  time.Duration
+	drain  time.Duration
 
 	adminKey    string
 	maxRequests int
@@ -55,7 +56,8 @@ func (e environment) config() (config, error) {
 		return err
 	})
 	flags.StringVar(&file, "config", "", "JSON `file` for several models and servers, and prices")
-	flags.DurationVar(&c.grace, "grace", 10*time.Second, "how long running requests may go on after SIGTERM")
+	flags.DurationVar(&c.grace, "grace", 5*time.Minute, "how long running requests may go on after SIGTERM")
+	flags.DurationVar(&c.drain, "drain", 0, "how long /readyz says 503 after SIGTERM before the listener closes")
 
 	if err := e.setFlags(flags); err != nil {
 		return c, err

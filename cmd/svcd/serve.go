@@ -55,42 +55,48 @@ func (e environment) serve(ctx context.Context, c config) error {
 	go func() { served <- server.Serve(listener) }()
 
 	backend, err := c.models.open(logger)
+	var store storage.Store
 	var service *svc.Service
 	var key string
 	if err == nil {
-		service, key, err = c.open(ctx, logger, backend, observer)
+		store, err = c.openStore(logger)
+	}
+	if err == nil {
+		service, key, err = c.open(ctx, logger, store, backend, observer)
 	}
 	if err == nil {
 		defer probe(ctx, backend)()
-		gate.open(httpapi.New(service, httpapi.Options{Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, Metrics: observer.Metrics()}))
+		gate.open(httpapi.New(service, httpapi.Options{
+			Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, Metrics: observer.Metrics(), Ready: ctx.Err,
+		}))
 		e.announce(c.url(listener.Addr()), key)
 		select {
 		case <-ctx.Done():
-			logger.Info("shutting down", "grace", c.grace)
+			logger.Info("shutting down", "drain", c.drain, "grace", c.grace)
+			time.Sleep(c.drain)
 		case err = <-served:
 			served <- http.ErrServerClosed
 		}
 	}
-	err = errors.Join(err, shutDown(server, c.grace, cancelRequests))
+	err = errors.Join(err, shutDown(server, service, c.grace, cancelRequests))
 	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
 		err = errors.Join(err, serveErr)
 	}
 	if service != nil {
 		err = errors.Join(err, service.Close())
 	}
+	if store != nil {
+		err = errors.Join(err, store.Close())
+	}
 	return err
 }
 
-// open opens the store and makes the service. The key is the one that the first
-// start creates, empty otherwise.
-func (c config) open(ctx context.Context, logger *slog.Logger, backend *openai.Backend, observer *observer) (service *svc.Service, key string, err error) {
+// open makes the service over a store. The key is the one that the first start
+// creates, empty otherwise.
+func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Store, backend *openai.Backend, observer *observer) (service *svc.Service, key string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot find the program that extracts text, which is this one: %w", err)
-	}
-	store, err := c.openStore(logger)
-	if err != nil {
-		return nil, "", err
 	}
 	options := svc.Options{
 		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices, AnyItems: c.models.anyItems, Aliases: c.models.aliases,
@@ -150,22 +156,39 @@ func (c config) openStore(logger *slog.Logger) (storage.Store, error) {
 	if c.data == inMemory {
 		return memstore.New(), nil
 	}
-	return badgerstore.Open(badgerstore.Options{Dir: c.data, Logger: logger})
+	store, err := badgerstore.Open(badgerstore.Options{Dir: c.data, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
 }
 
-// shutDown stops accepting, lets running requests end within the grace period,
-// cancels those that have not, and closes what is left.
-func shutDown(server *http.Server, grace time.Duration, cancelRequests context.CancelFunc) error {
-	for _, timeout := range []time.Duration{grace, cancelTimeout} {
-		ctx, cancel := context.WithTimeout(context.Background(), timeout)
-		err := server.Shutdown(ctx)
-		cancel()
-		if err == nil {
-			return nil
+// shutDown stops accepting, lets running turns and requests end within the grace
+// period, cancels those that have not, and closes what is left. A turn that is
+// cancelled tells its client so before its request is.
+func shutDown(server *http.Server, service *svc.Service, grace time.Duration, cancelRequests context.CancelFunc) error {
+	running, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	turns := make(chan error, 1)
+	go func() {
+		if service == nil {
+			turns <- nil
+			return
 		}
-		cancelRequests()
+		turns <- service.Shutdown(running)
+	}()
+	err := server.Shutdown(running)
+	turnsErr := <-turns
+	for _, end := range []func(){func() {}, cancelRequests} {
+		if err == nil {
+			return turnsErr
+		}
+		end()
+		ending, cancel := context.WithTimeout(context.Background(), cancelTimeout)
+		err = server.Shutdown(ending)
+		cancel()
 	}
-	return server.Close()
+	return errors.Join(turnsErr, server.Close())
 }
 
 // gate hands requests to the handler of the moment.

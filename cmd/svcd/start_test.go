@@ -162,10 +162,11 @@ func TestReachable(t *testing.T) {
 
 // streaming is a server in the middle of a stream.
 type streaming struct {
-	server *http.Server
-	cancel context.CancelFunc // of all requests
-	body   *bufio.Reader      // of the stream, behind its first event
-	script *modeltest.Script
+	server  *http.Server
+	cancel  context.CancelFunc // of all requests
+	service *svc.Service
+	body    *bufio.Reader // of the stream, behind its first event
+	script  *modeltest.Script
 }
 
 func newStreaming(t *testing.T, answer modeltest.Answer) *streaming {
@@ -179,7 +180,7 @@ func newStreaming(t *testing.T, answer modeltest.Answer) *streaming {
 		t.Fatal(err)
 	}
 	requests, cancel := context.WithCancel(t.Context())
-	s.cancel = cancel
+	s.cancel, s.service = cancel, service
 	server := httptest.NewUnstartedServer(httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler)}))
 	server.Config.BaseContext = func(net.Listener) context.Context { return requests }
 	server.Start()
@@ -230,7 +231,7 @@ func TestShutDownLetsRequestsEnd(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		<-begun
-		ended <- shutDown(server.Config, time.Minute, cancel)
+		ended <- shutDown(server.Config, nil, time.Minute, cancel)
 	}()
 	go func() {
 		<-stopped
@@ -250,7 +251,7 @@ func TestShutDownLetsRequestsEnd(t *testing.T) {
 
 func TestShutDownCancelsRequestsAfterTheGracePeriod(t *testing.T) {
 	s := newStreaming(t, modeltest.Block(model.Started{}))
-	if err := shutDown(s.server, time.Millisecond, s.cancel); err != nil {
+	if err := shutDown(s.server, s.service, time.Millisecond, s.cancel); err != nil {
 		t.Error(err)
 	}
 	if n := s.script.UnderWay(); n != 0 {

@@ -146,7 +146,7 @@ func benchServer(b *testing.B, double string) (address string, stored *atomic.In
 	server := httptest.NewServer(httpapi.New(service, httpapi.Options{Logger: quiet, MaxRequests: 1 << 16}))
 	b.Cleanup(func() {
 		server.Close()
-		if err := service.Close(); err != nil {
+		if err := errors.Join(service.Close(), disk.Close()); err != nil {
 			b.Error(err)
 		}
 		backend.Close()
