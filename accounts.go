@@ -39,7 +39,8 @@ func (s *Service) CallerFor(ctx context.Context, organization string) (Caller, e
 
 // LocalCaller returns a caller for a program that embeds the service for itself:
 // one that acts for the organization default, which it creates if there is none
-// yet, with 1,000 dollars of credits.
+// yet, with 1,000 dollars of credits unless the program has an accounting of its
+// own.
 func (s *Service) LocalCaller(ctx context.Context) (Caller, error) {
 	caller, err := s.CallerFor(ctx, DefaultOrganization)
 	if !fault.Is(err, fault.NotFound) {

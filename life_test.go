@@ -185,6 +185,7 @@ func TestAFailureOfRecoveryStopsNobody(t *testing.T) {
 		defer store.Close()
 		service, err := svc.New(t.Context(), svc.Options{Store: store})
 		is.NoErr(err)
+		synctest.Wait()
 		var ids []string
 		mark := []byte("v/d/conv_1") // of a conversation that is being deleted
 		for range 3 {

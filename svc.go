@@ -51,7 +51,13 @@ type (
 	Error = fault.Error
 	// Prices are those of one model.
 	Prices = accounts.Prices
+	// Accounting is what a program may have in place of credits and limits.
+	Accounting = accounts.Accounting
 )
+
+// NoAccounting is the accounting of a program that needs none: no credits, no
+// ledger, no limits.
+var NoAccounting Accounting = accounts.Off{}
 
 // DefaultOrganization is the ID of the organization that [Service.Bootstrap]
 // creates.
@@ -84,6 +90,13 @@ type Options struct {
 	// which a hostile document can bring down the program through; one that takes
 	// files from strangers has a files.Process.
 	Extractor files.Extractor
+
+	// Accounting is the program's own in place of credits, ledgers and limits. Nil
+	// keeps those here; NoAccounting keeps none.
+	Accounting Accounting
+
+	// Hooks are called before a model is and after it has answered.
+	Hooks model.Hooks
 
 	// Prices are prices by model ID. A model that is not in it has DefaultPrices;
 	// nil stands for those of accounts.DefaultPrices.
@@ -137,7 +150,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Backend == nil {
 		o.Backend = builtin.New()
 	}
-	s.store, s.models = storage.Use(o.Store), model.Use(o.Backend)
+	s.store, s.models = storage.Use(o.Store), model.Use(model.WithHooks(o.Backend, o.Hooks))
 	if err := s.checkAliases(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -151,7 +164,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 // assemble makes the services for the nouns.
 func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	s.accounts, err = accounts.New(ctx, accounts.Options{
-		Store: s.store, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Now: o.Now, NewID: o.NewID, Log: s.log,
+		Store: s.store, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Accounting: o.Accounting, Now: o.Now, NewID: o.NewID, Log: s.log,
 	})
 	if err != nil {
 		return err

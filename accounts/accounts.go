@@ -40,6 +40,7 @@ const (
 	CodeAuthorizationFailed  = "authorization_failed"   // Unavailable
 	CodeOrganizationNotFound = "organization_not_found" // NotFound
 	CodeKeyNotFound          = "api_key_not_found"      // NotFound
+	CodeOrganizationExists   = "organization_exists"    // Conflict
 )
 
 // Options are what a Service is made of. Only Store is required.
@@ -51,6 +52,9 @@ type Options struct {
 	// DefaultPrices, where nil stands for the function of that name.
 	Prices        map[string]Prices
 	DefaultPrices *Prices
+
+	// Accounting is the program's own; nil keeps credits, ledgers and limits here.
+	Accounting Accounting
 
 	Now   func() time.Time           // the clock; nil: time.Now
 	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
@@ -66,6 +70,7 @@ type Service struct {
 	now           func() time.Time
 	newID         func(prefix string) string
 	log           *slog.Logger
+	own           Accounting // the program's, nil where it has none
 
 	known   atomic.Pointer[grants] // replaced by every change to a key or an organization
 	used    lastUsed
@@ -98,6 +103,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		now:           o.Now,
 		newID:         o.NewID,
 		log:           o.Log,
+		own:           o.Accounting,
 		foldEvery:     foldEvery,
 		folds:         make(chan *ledger, 16),
 		stop:          make(chan struct{}),

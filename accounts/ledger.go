@@ -168,6 +168,9 @@ func (s *Service) Balance(ctx context.Context, organization string) (Micros, err
 // may use at present. Afford does no I/O once the balance is known. It is called
 // before any model is.
 func (s *Service) Afford(ctx context.Context, c Caller) error {
+	if s.own != nil {
+		return s.own.Afford(ctx, c)
+	}
 	balance, err := s.Balance(ctx, c.Organization)
 	if err != nil {
 		return err

@@ -69,6 +69,9 @@ func (s *Service) allowance(organization string) *allowance {
 // organization. The error is RateLimited (rate_limit_exceeded) where it has no
 // requests left; such a request is not counted.
 func (s *Service) Admit(c Caller) (Quotas, error) {
+	if s.own != nil {
+		return s.own.Admit(c)
+	}
 	if c.RequestsPerMinute == 0 && c.TokensPerMinute == 0 {
 		return Quotas{}, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -50,6 +51,11 @@ type organizationRecord struct {
 // NewOrganization is what an organization is created with. Only Name is
 // required, 1 to 256 bytes. Limits are 0 for none.
 type NewOrganization struct {
+	// ID is 1 to [storage.MaxNamespace] visible ASCII characters without a slash,
+	// for programs that know their customers by IDs of their own; empty for a new
+	// one. That there is such an organization already is a Conflict.
+	ID string `json:"id,omitempty"`
+
 	Name              string `json:"name"`
 	Credits           Micros `json:"credits"` // first credits, 0 to a billion dollars
 	ZeroDataRetention bool   `json:"zero_data_retention"`
@@ -116,7 +122,7 @@ func (r organizationRecord) check() error {
 // error is Invalid where a field is out of bounds.
 func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Organization, error) {
 	record := organizationRecord{
-		ID:                s.newID("org"),
+		ID:                n.ID,
 		Name:              n.Name,
 		Status:            Active,
 		ZeroDataRetention: n.ZeroDataRetention,
@@ -124,11 +130,17 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		TokensPerMinute:   n.TokensPerMinute,
 		CreatedAt:         s.now().Unix(),
 	}
-	if err := record.check(); err != nil {
+	if n.ID == "" {
+		record.ID = s.newID("org")
+	}
+	if err := errors.Join(CheckID(record.ID), record.check()); err != nil {
 		return Organization{}, err
 	}
 	if n.Credits < 0 || n.Credits > maxAmount {
 		return Organization{}, fault.Invalidf("credits", "credits must be 0 to %s dollars.", maxAmount)
+	}
+	if err := s.store.View(ctx, system, func(tx storage.Tx) error { return absent(tx, record.ID) }); err != nil {
+		return Organization{}, stored.Error(err)
 	}
 	// The credits come first: should the process die before the organization is
 	// written, there is a ledger that nobody knows of, and not an organization
@@ -139,6 +151,9 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		}
 	}
 	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
+		if err := absent(tx, record.ID); err != nil {
+			return err
+		}
 		if err := storage.SetJSON(tx, organizationKey(record.ID), record); err != nil {
 			return err
 		}
@@ -148,6 +163,27 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		return Organization{}, stored.Error(err)
 	}
 	return s.withCredits(ctx, record)
+}
+
+// CheckID returns an Invalid error for what is no ID of an organization: the name
+// of its namespace, and a part of keys and paths.
+func CheckID(id string) error {
+	if !wellFormed(id) || len(id) > storage.MaxNamespace || strings.ContainsRune(id, '/') || storage.Namespace(id) == system {
+		return fault.Invalidf("id", "id must be 1 to %d visible ASCII characters without a slash, and not %q.", storage.MaxNamespace, system)
+	}
+	return nil
+}
+
+// absent returns a Conflict where there is an organization with the ID.
+func absent(tx storage.Tx, id string) error {
+	_, err := tx.Get(organizationKey(id))
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = &fault.Error{Kind: fault.Conflict, Code: CodeOrganizationExists, Param: "id", Message: fmt.Sprintf("There is an organization %q already.", id)}
+	}
+	return err
 }
 
 // Organization returns the organization with that ID, or NotFound.

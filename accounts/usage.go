@@ -58,6 +58,9 @@ func (s *Service) Cost(use Use) (Micros, error) {
 //
 // The tokens count against the organization's limit from then on.
 func (s *Service) Charge(ctx context.Context, c Caller, use Use, also func(storage.Tx) error) (Entry, error) {
+	if s.own != nil {
+		return s.settle(ctx, c, use, also)
+	}
 	cost, err := s.Cost(use)
 	if err != nil {
 		return Entry{}, err

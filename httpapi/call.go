@@ -64,9 +64,7 @@ func authenticated(e endpoint) endpoint {
 			return err
 		}
 		defer c.api.slots.give()
-		caller, err := c.api.service.Authenticate(c.ctx(), bearer(c.r))
-		c.caller = caller
-		if err != nil {
+		if err := c.authenticate(); err != nil {
 			return err
 		}
 		if err := c.admit(); err != nil {
@@ -74,6 +72,14 @@ func authenticated(e endpoint) endpoint {
 		}
 		return e(c)
 	}
+}
+
+// authenticate finds out who calls.
+func (c *call) authenticate() (err error) {
+	if c.caller, err = c.api.opts.Authenticate(c.r); err == nil && accounts.CheckID(c.caller.Organization) != nil {
+		err = &fault.Error{Kind: fault.Denied, Code: accounts.CodeAccessDenied, Message: "The caller does not belong to an organization."}
+	}
+	return err
 }
 
 // bearer returns the key of the Authorization header, empty where the header is

@@ -26,6 +26,16 @@ type Options struct {
 	// slog.Default(). No line holds a key, a prompt or an answer.
 	Logger *slog.Logger
 
+	// Authenticate says who calls. Nil takes API keys of the service as bearers. An
+	// error that is a *svc.Error says why nobody does: Unauthenticated or Denied.
+	// The organization of a caller should be one that the service knows (see
+	// [svc.Service.CallerFor] and [accounts.NewOrganization]): what the end of a
+	// process interrupts is taken up for those.
+	Authenticate func(*http.Request) (svc.Caller, error)
+
+	// Only are the interfaces that are served; nil serves all.
+	Only []Interface
+
 	// AdminKey enables /admin/v1 for its bearer; empty leaves those routes out.
 	AdminKey string
 
@@ -58,6 +68,9 @@ func New(service *svc.Service, opts Options) *API {
 	a := newAPI(service, opts)
 	for _, routes := range a.tables() {
 		for path, methods := range routes {
+			if !a.serves(path) {
+				continue
+			}
 			a.mux.Handle(path, a.handler(methods.serve))
 		}
 	}
@@ -78,6 +91,9 @@ func Starting(opts Options) *API {
 func newAPI(service *svc.Service, opts Options) *API {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
+	}
+	if opts.Authenticate == nil {
+		opts.Authenticate = func(r *http.Request) (svc.Caller, error) { return service.Authenticate(r.Context(), bearer(r)) }
 	}
 	if opts.NewRequestID == nil {
 		opts.NewRequestID = func() string { return ids.New("req") }

@@ -1,0 +1,103 @@
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model/builtin"
+)
+
+func TestEveryRouteBelongsToAnInterface(t *testing.T) {
+	a := newBareAPI(t, svc.Options{}, Options{Metrics: http.NotFoundHandler()})
+	for _, table := range a.tables() {
+		for path := range table {
+			if interfaceOf(path) == "" {
+				t.Errorf("%s is in no interface: add its first part to places", path)
+			}
+		}
+	}
+}
+
+// TestMounting serves two interfaces under a prefix of a program that has routes
+// and users of its own.
+func TestMounting(t *testing.T) {
+	is := is.New(t)
+	service, err := svc.New(t.Context(), svc.Options{Backend: builtin.New(), Accounting: svc.NoAccounting, Logger: slog.New(slog.DiscardHandler)})
+	is.NoErr(err)
+	defer service.Close()
+	_, err = service.CreateOrganization(t.Context(), accounts.NewOrganization{ID: "acme", Name: "Acme"})
+	is.NoErr(err)
+	_, err = service.CreateOrganization(t.Context(), accounts.NewOrganization{ID: "acme", Name: "Acme"})
+	is.True(fault.Is(err, fault.Conflict))
+	_, err = service.CreateOrganization(t.Context(), accounts.NewOrganization{ID: "system", Name: "Acme"})
+	is.True(fault.Is(err, fault.Invalid))
+
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("the program's own")) })
+	mux.Handle("/ai/", http.StripPrefix("/ai", New(service, Options{
+		Logger: slog.New(slog.DiscardHandler), AdminKey: "admin-key-admin-key", Only: []Interface{Decisions, Conversations},
+		Authenticate: func(r *http.Request) (svc.Caller, error) {
+			cookie, err := r.Cookie("user")
+			if err != nil {
+				return svc.Caller{}, &svc.Error{Kind: fault.Unauthenticated, Code: "signed_out", Message: "Sign in first."}
+			}
+			if cookie.Value == "nobody" {
+				return svc.Caller{}, nil
+			}
+			return service.CallerFor(r.Context(), cookie.Value)
+		},
+	})))
+	ask := func(user, method, path, body string) (int, string) {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		if user != "" {
+			r.AddCookie(&http.Cookie{Name: "user", Value: user})
+		}
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	decision := `{"model":"svc-snap-preview","state":"x","questions":{"a":{"type":"noul","instructions":"x?"}}}`
+	for _, c := range []struct {
+		user, method, path, body string
+		status                   int
+		want                     string
+	}{
+		{"", "GET", "/", "", 200, "the program's own"},
+		{"", "POST", "/v1/systemone", decision, 200, "the program's own"},
+		{"acme", "POST", "/ai/v1/systemone", decision, 200, `"noul"`},
+		{"", "POST", "/ai/v1/systemone", decision, 401, `{"detail":{"error_type":"signed_out","message":"Sign in first."}}`},
+		{"stranger", "POST", "/ai/v1/systemone", decision, 404, `"organization_not_found"`},
+		{"nobody", "POST", "/ai/v1/systemone", decision, 403, `"access_denied"`},
+		{"acme", "POST", "/ai/v1/conversations", `{}`, 200, `"conv_`},
+		{"acme", "POST", "/ai/v1/chat/completions", `{}`, 404, `"not_found"`},
+		{"acme", "GET", "/ai/healthz", "", 404, `"not_found"`},
+		{"acme", "GET", "/ai/openapi.json", "", 404, `"not_found"`},
+		{"acme", "GET", "/ai/admin/v1/organizations", "", 404, `"not_found"`},
+		{"acme", "GET", "/ai/v1/systemone", "", 405, `"method_not_allowed"`},
+		{"acme", "GET", "/ai/", "", 404, `"not_found"`},
+	} {
+		status, body := ask(c.user, c.method, c.path, c.body)
+		if status != c.status || !strings.Contains(body, c.want) {
+			t.Errorf("%s %s as %q: got %d %s, want %d %s", c.method, c.path, c.user, status, body, c.status, c.want)
+		}
+	}
+}
+
+// TestAForeignOrganizationIsRefused has an authentication that names the
+// service's own namespace.
+func TestAForeignOrganizationIsRefused(t *testing.T) {
+	a := newBareAPI(t, svc.Options{}, Options{Authenticate: func(*http.Request) (svc.Caller, error) {
+		return svc.Caller{Organization: "system"}, nil
+	}})
+	if w := send(a, "", "GET", "/v1/files", ""); w.Code != 403 {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}

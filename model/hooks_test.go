@@ -1,0 +1,145 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/seed-506d8e5d/svc/driver"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/builtin"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
+)
+
+// TestHooksKeepTheContract puts hooks that change nothing around a backend.
+func TestHooksKeepTheContract(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stream %v", stream), func(t *testing.T) {
+			modeltest.Run(t, func(*testing.T) model.Backend {
+				return model.WithHooks(builtin.New(), model.Hooks{
+					Before: func(context.Context, *model.Call) error { return nil },
+					After:  func(context.Context, *model.Call, *model.Answer) error { return nil },
+					Stream: stream,
+				})
+			}, modeltest.Options{})
+		})
+	}
+}
+
+// play returns what a backend answers, with the first error.
+func play(t *testing.T, b model.Backend, text string) (events []model.Event, err error) {
+	t.Helper()
+	req := &model.Request{Model: model.DefaultGenerator, Tenant: "org_1", Messages: []model.Message{model.TextMessage(model.User, text)}}
+	for event, err := range b.Generate(t.Context(), req) {
+		if err != nil {
+			return events, err
+		}
+		events = append(events, event)
+	}
+	if got := req.Messages[0].Parts[0]; got != model.Text(text) {
+		t.Errorf("the caller's request was changed to %q", got)
+	}
+	return events, nil
+}
+
+func TestHooksChangeAndRefuse(t *testing.T) {
+	is := is.New(t)
+	var seen []string
+	script := &modeltest.Script{Respond: func(req *model.Request) modeltest.Answer {
+		if strings.HasPrefix(string(req.Messages[0].Parts[0].(model.Text)), "call") {
+			return modeltest.Calls(model.ToolCall{ID: "1", Name: "f", Arguments: `{"a":1}`}, model.ToolCall{ID: "2", Name: "g"})
+		}
+		return modeltest.Text("My ", "PIN is ", "1234.")
+	}}
+	refused := errors.New("refused")
+	hooks := model.Hooks{
+		Before: func(_ context.Context, c *model.Call) error {
+			text := string(c.Request.Messages[0].Parts[0].(model.Text))
+			if text == "forbidden" {
+				return refused
+			}
+			c.Request.Messages[0].Parts[0] = model.Text(strings.ReplaceAll(text, "1234", "****"))
+			return nil
+		},
+		After: func(_ context.Context, c *model.Call, a *model.Answer) error {
+			seen = append(seen, fmt.Sprint(c.Tenant(), " ", c.Request.Messages[0].Parts[0], " ", a.Text, " ", a.ToolCalls, " ", a.Usage.OutputTokens, " ", a.Reason))
+			if strings.Contains(string(c.Request.Messages[0].Parts[0].(model.Text)), "unanswerable") {
+				return refused
+			}
+			a.Text = strings.ReplaceAll(a.Text, "1234", "****")
+			return nil
+		},
+	}
+	b := model.WithHooks(script, hooks)
+	events, err := play(t, b, "Is it 1234?")
+	is.NoErr(err)
+	is.Equal(events, []model.Event{model.Started{}, modeltest.DefaultUsage, model.TextDelta{Text: "My PIN is ****."}, model.Finish{Reason: model.Stop}})
+	is.Equal(seen, []string{"org_1 Is it ****? My PIN is 1234. [] 7 stop"})
+
+	events, err = play(t, b, "forbidden")
+	is.Equal(err, refused)
+	is.Equal(len(events), 0)
+	is.Equal(len(script.Requests()), 1)
+
+	events, err = play(t, b, "unanswerable")
+	is.Equal(err, refused)
+	is.Equal(events, []model.Event{model.Started{}, modeltest.DefaultUsage})
+
+	events, err = play(t, b, "call")
+	is.NoErr(err)
+	is.Equal(events, []model.Event{
+		model.Started{}, modeltest.DefaultUsage,
+		model.ToolCallStart{ID: "1", Name: "f"}, model.ToolCallDelta{Arguments: `{"a":1}`}, model.ToolCallStart{ID: "2", Name: "g"},
+		model.Finish{Reason: model.ToolCalls},
+	})
+
+	hooks.Stream = true
+	events, err = play(t, model.WithHooks(script, hooks), "unanswerable")
+	is.Equal(err, refused)
+	is.Equal(len(events), 4) // three pieces and the usage, and no finish
+}
+
+func TestHooksOfDecisions(t *testing.T) {
+	is := is.New(t)
+	var state string
+	b := model.WithHooks(&modeltest.Script{}, model.Hooks{
+		Before: func(_ context.Context, c *model.Call) error {
+			state = fmt.Sprint(c.Tenant(), " ", c.Score.State[0])
+			return nil
+		},
+		After: func(_ context.Context, _ *model.Call, a *model.Answer) error {
+			a.Scores = &model.Scores{Probabilities: []float64{0.25, 0.75}}
+			return nil
+		},
+	})
+	scores, err := model.Use(b).Score(t.Context(), &model.ScoreRequest{
+		Tenant: "org_1", State: []model.Part{model.Text("a state")}, Options: []model.Option{{Label: "A"}, {Label: "B"}},
+	})
+	is.NoErr(err)
+	is.Equal(scores.Probabilities, []float64{0.25, 0.75})
+	is.Equal(state, "org_1 a state")
+}
+
+// secret is an ability that hooks know nothing of.
+type secret struct{ model.Backend }
+
+func (secret) Bypass() {}
+
+func TestNoCallGoesPastTheHooks(t *testing.T) {
+	before := model.Hooks{Before: func(context.Context, *model.Call) error { return nil }}
+	for name, b := range map[string]model.Backend{"bare": secret{builtin.New()}, "used": model.Use(secret{builtin.New()})} {
+		if _, ok := driver.As[interface{ Bypass() }](model.WithHooks(b, before)); ok {
+			t.Errorf("%s: an ability that hooks do not know is not hidden", name)
+		}
+		if _, ok := driver.As[interface{ Bypass() }](model.WithHooks(b, model.Hooks{})); !ok {
+			t.Errorf("%s: no hooks hide an ability", name)
+		}
+	}
+	if _, ok := driver.As[model.Scorer](model.WithHooks(modeltest.Plain(builtin.New()), before)); ok {
+		t.Error("a backend that cannot score can, with hooks")
+	}
+}

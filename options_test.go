@@ -1,0 +1,179 @@
+package svc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/decisions"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
+	"github.com/seed-506d8e5d/svc/responses"
+)
+
+// every does one operation of each kind that calls a model, and returns its
+// error.
+func every(t *testing.T, service *svc.Service, caller svc.Caller, text string) map[string]error {
+	t.Helper()
+	ctx := t.Context()
+	request := &chat.Request{Model: model.DefaultGenerator, Messages: []chat.Message{{Role: model.User, Content: []chat.Part{chat.Text(text)}}}}
+	errs := map[string]error{}
+	_, errs["Decide"] = service.Decide(ctx, caller, &decisions.Request{
+		Model: model.DefaultDecider, State: []byte(`"` + text + `"`),
+		Questions: []decisions.Question{{Name: "q", Type: decisions.Noul, Instructions: "?"}},
+	})
+	_, errs["CompleteChat"] = service.CompleteChat(ctx, caller, request)
+	_, errs["CreateResponse"] = service.CreateResponse(ctx, caller, say(text))
+	chunks, err := service.StreamChat(ctx, caller, request)
+	if err == nil {
+		for _, e := range chunks {
+			err = errors.Join(err, e)
+		}
+	}
+	errs["StreamChat"] = err
+	events, err := service.StreamResponse(ctx, caller, say(text))
+	if err == nil {
+		for event, e := range events {
+			if event.Type == responses.EventFailed {
+				e = event.Response.Error.Cause
+			}
+			err = errors.Join(err, e)
+		}
+	}
+	errs["StreamResponse"] = err
+	return errs
+}
+
+func answering(text string) *modeltest.Script {
+	return &modeltest.Script{Respond: func(*model.Request) modeltest.Answer { return modeltest.Text(text) }}
+}
+
+func TestHooksHoldForAllInterfaces(t *testing.T) {
+	is := is.New(t)
+	refusal := &svc.Error{Kind: fault.Denied, Code: "moderated", Message: "This is not allowed."}
+	var mu sync.Mutex
+	audit := map[string]int{}
+	script := answering("An answer.")
+	service, err := svc.New(t.Context(), svc.Options{Backend: script, Hooks: model.Hooks{
+		Before: func(_ context.Context, c *model.Call) error {
+			if strings.Contains(fmt.Sprint(c.Request, c.Score), "forbidden") || c.Request != nil && strings.Contains(fmt.Sprint(c.Request.Messages), "forbidden") {
+				return refusal
+			}
+			return nil
+		},
+		After: func(_ context.Context, c *model.Call, _ *model.Answer) error {
+			mu.Lock()
+			defer mu.Unlock()
+			audit[c.Tenant()]++
+			return nil
+		},
+	}})
+	is.NoErr(err)
+	defer service.Close()
+	caller, err := service.LocalCaller(t.Context())
+	is.NoErr(err)
+	for name, err := range every(t, service, caller, "fine") {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	is.Equal(audit, map[string]int{svc.DefaultOrganization: 5})
+	asked := len(script.Requests())
+	for name, err := range every(t, service, caller, "forbidden") {
+		if !errors.Is(err, refusal) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	is.Equal(len(script.Requests()), asked) // no model was called
+}
+
+func TestNoAccounting(t *testing.T) {
+	is := is.New(t)
+	service, err := svc.New(t.Context(), svc.Options{
+		Backend: answering("An answer."), Accounting: svc.NoAccounting,
+		DefaultPrices: &svc.Prices{Input: 1_000_000, Output: 1_000_000, DecisionInput: 1_000_000},
+	})
+	is.NoErr(err)
+	defer service.Close()
+	caller, err := service.LocalCaller(t.Context())
+	is.NoErr(err)
+	for range 3 {
+		for name, err := range every(t, service, caller, "fine") {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	usage, err := service.Usage(t.Context(), caller.Organization, svc.Page{})
+	is.NoErr(err)
+	is.Equal(len(usage.Items), 0)
+	list, err := service.ChatCompletions(t.Context(), caller, chat.Filter{}, svc.Page{})
+	is.NoErr(err)
+	is.Equal(len(list.Items), 6) // they are stored all the same
+}
+
+// books is the accounting of a program: it counts tokens, and refuses once there
+// are enough.
+type books struct {
+	mu     sync.Mutex
+	tokens int
+	most   int
+	fail   error
+}
+
+func (b *books) Admit(svc.Caller) (accounts.Quotas, error) { return accounts.Quotas{}, nil }
+
+func (b *books) Afford(context.Context, svc.Caller) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.tokens >= b.most {
+		return &svc.Error{Kind: fault.NoCredits, Code: "over_plan", Message: "The plan is used up."}
+	}
+	return nil
+}
+
+func (b *books) Settle(_ context.Context, _ svc.Caller, use accounts.Use) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tokens += use.InputTokens + use.OutputTokens
+	return b.fail
+}
+
+func TestOwnAccounting(t *testing.T) {
+	is := is.New(t)
+	var log strings.Builder
+	own := &books{most: 20}
+	service, err := svc.New(t.Context(), svc.Options{
+		Backend: answering("An answer."), Accounting: own, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	is.NoErr(err)
+	defer service.Close()
+	caller, err := service.LocalCaller(t.Context())
+	is.NoErr(err)
+	r, err := service.CreateResponse(t.Context(), caller, say("Hi"))
+	is.NoErr(err)
+	is.Equal(own.tokens, 18)
+	_, err = service.Response(t.Context(), caller, r.ID)
+	is.NoErr(err)
+
+	own.fail = errors.New("the books are closed")
+	_, err = service.CreateResponse(t.Context(), caller, say("Hi"))
+	is.NoErr(err) // it was done, and stays done
+	is.Equal(strings.Count(log.String(), "the books are closed"), 1)
+	is.Equal(own.tokens, 36)
+	for name, err := range every(t, service, caller, "fine") {
+		if !fault.Is(err, fault.NoCredits) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
