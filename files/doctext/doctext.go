@@ -9,7 +9,8 @@
 //
 // The text reads as the document does on paper. A paragraph is a line, a table
 // row is a line with a tab between cells, and automatic list numbers are
-// written out. Deleted and hidden text and the codes of fields are left out,
+// written out. Deleted and hidden text, by its own properties, those of its piece
+// or its styles, and the codes of fields are left out,
 // the results of fields are kept. Footnotes, endnotes, comments, text boxes,
 // headers and footers follow the body in this order; a footnote reference reads
 // [1], an endnote reference [i]. Of files before Word 97 only the text and the

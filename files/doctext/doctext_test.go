@@ -77,6 +77,7 @@ func TestExtractErrors(t *testing.T) {
 		{"a zip", []byte("PK\x03\x04 and so on, as a .docx begins"), reading.ErrFormat},
 		{"another compound file", compound(t, stream{name: "Workbook"}), reading.ErrFormat},
 		{"an encrypted package", compound(t, stream{name: "EncryptionInfo"}, stream{name: "EncryptedPackage"}), reading.ErrPassword},
+		{"an encrypted package beside a document", compound(t, stream{name: "WordDocument"}, stream{name: "EncryptedPackage"}), reading.ErrPassword},
 		{"with a password", read(t, "password.doc"), reading.ErrPassword},
 		{"marked as encrypted", locked.bytes(t), reading.ErrPassword},
 		{"an old one marked as encrypted", oldWord{magic: 0xA5DB, version: 45, flags: 0x0100}.stream(), reading.ErrPassword},

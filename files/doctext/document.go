@@ -15,6 +15,10 @@ type document struct {
 	paragraphs []run
 	lists      *lists
 	chars      []uint16       // of all documents in order
+	stretches  []stretch      // of chars, that are still to be shown or hidden
+	shown      int            // how many of chars have been
+	deleted    bool           // the last of those is deleted
+	looked     int            // how many of chars are known not to show in the paragraph
 	paragraph  int            // the first character of the last paragraph
 	labels     map[int]string // list numbers by the paragraph's first character
 	marks      map[int]string // marks of notes by the character of the reference
@@ -41,12 +45,12 @@ func newDocument(f *file) (*document, error) {
 		if len(d.chars)+len(text) > maxChars {
 			return nil, fmt.Errorf("%w: over %d characters", reading.ErrTooLarge, maxChars)
 		}
-		d.apply(p, text)
-		d.chars = append(d.chars, text...)
+		d.add(p, text)
 		if err := f.src.Err(); err != nil {
 			return nil, err
 		}
 	}
+	d.show(0, len(d.chars))
 	if len(d.chars) == 0 && sum(b.lengths[:]) > 0 {
 		return nil, fmt.Errorf("%w: no text where the FIB says", reading.ErrDamaged)
 	}
@@ -59,55 +63,12 @@ func newDocument(f *file) (*document, error) {
 	return d, nil
 }
 
-// apply gives the characters of a piece what the properties of its bytes say.
-func (d *document) apply(p piece, text []uint16) {
-	p.showRuns(text, d.runs)
-	for i, c := range text {
-		if !endsParagraph(c) {
-			continue
-		}
-		if r := runAt(d.paragraphs, p.offset+i*p.width()); r != nil {
-			text[i] = r.paragraphEnd(c)
-			d.lists.add(d.paragraph, r.paraProps)
-		}
-		d.paragraph = len(d.chars) + i + 1
-	}
-}
-
 func sum(numbers []int) int {
 	total := 0
 	for _, n := range numbers {
 		total += n
 	}
 	return total
-}
-
-// showRuns drops the characters of the piece that are hidden, and puts symbols
-// in the place of those that stand for them.
-func (p piece) showRuns(text []uint16, runs []run) {
-	end := p.offset + len(text)*p.width()
-	first, _ := slices.BinarySearchFunc(runs, p.offset, func(r run, offset int) int { return r.to - offset - 1 })
-	for _, r := range runs[first:] {
-		if r.from >= end {
-			return
-		}
-		from := max(0, (r.from-p.offset)/p.width())
-		for i := from; i < len(text) && p.offset+i*p.width() < r.to; i++ {
-			text[i] = r.show(text[i])
-		}
-	}
-}
-
-// show returns what the reader sees of a character.
-func (c charProps) show(char uint16) uint16 {
-	const standsForSymbol = '('
-	switch {
-	case c.hidden:
-		return nothing
-	case c.symbol != 0 && char == standsForSymbol:
-		return uint16(c.symbol)
-	}
-	return char
 }
 
 func endsParagraph(c uint16) bool {

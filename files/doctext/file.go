@@ -63,10 +63,10 @@ func open(ctx context.Context, r io.ReaderAt, size int64) (*file, error) {
 		}
 	}
 	switch {
+	case f.streams["encryptedpackage"] != nil: // beside an empty document, sometimes
+		return nil, reading.ErrPassword
 	case f.streams[mainStream] != nil:
 		return f, nil
-	case f.streams["encryptedpackage"] != nil:
-		return nil, reading.ErrPassword
 	}
 	return nil, fmt.Errorf("%w: the compound file holds no document", reading.ErrFormat)
 }

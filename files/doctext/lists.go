@@ -12,7 +12,7 @@ const levels = 9 // of a list
 
 // lists holds the list definitions of a document and the items as they come.
 type lists struct {
-	styles    []paraProps // by number, with those inherited
+	styles    styles
 	instances []instance
 	items     []item
 }
@@ -141,69 +141,15 @@ func (in *instance) override(b []byte) []byte {
 	return b
 }
 
-// parseStyles reads the lists that styles put their paragraphs in.
-func parseStyles(b []byte) []paraProps {
-	head := u16(b, 0)
-	n, base := u16(b, 2), u16(b, 4)
-	b = b[min(len(b), 2+head):]
-	const most = 4096
-	styles := make([]paraProps, min(n, most))
-	parents := make([]int, len(styles))
-	for i := range styles {
-		size := u16(b, 0)
-		styles[i], parents[i] = parseStyle(slice(b, 2, size), base)
-		b = b[min(len(b), 2+size+size%2):]
-	}
-	own := append([]paraProps(nil), styles...)
-	for i := range styles {
-		styles[i].inheritFrom(own, parents, parents[i])
-	}
-	return styles
-}
-
-// inheritFrom takes over what is not set from the style's parents.
-func (p *paraProps) inheritFrom(styles []paraProps, parents []int, parent int) {
-	const maxChain = 32
-	for range maxChain {
-		if parent >= len(styles) {
-			return
-		}
-		if p.list == inherit {
-			p.list = styles[parent].list
-		}
-		if p.level == inherit {
-			p.level = styles[parent].level
-		}
-		parent = parents[parent]
-	}
-}
-
-// parseStyle returns the properties of paragraphs and the number of the parent.
-func parseStyle(b []byte, base int) (paraProps, int) {
-	const paragraphKind, noParent = 1, 0xFFF
-	props := paraProps{list: inherit, level: inherit}
-	kind, parent := u16(b, 2)&0x0F, u16(b, 2)>>4
-	if len(b) < 10 || kind != paragraphKind {
-		return props, noParent
-	}
-	name := u16(b, base)
-	upx := base + 2 + 2*name + 2
-	if modifiers := slice(b, upx+2, u16(b, upx)); len(modifiers) > 2 {
-		props.apply(modifiers[2:])
-	}
-	return props, parent
-}
-
 // add takes a paragraph, by its first character, if it is an item of a list.
 // Items beyond any real document go without their numbers.
 func (l *lists) add(at int, p paraProps) {
-	if p.style < len(l.styles) {
-		if p.list == inherit {
-			p.list = l.styles[p.style].list
-		}
-		if p.level == inherit {
-			p.level = l.styles[p.style].level
-		}
+	styled := l.styles.inherited(p.style)
+	if p.list == inherit {
+		p.list = styled.list
+	}
+	if p.level == inherit {
+		p.level = styled.level
 	}
 	if len(l.items) >= maxItems || p.list < 1 || p.list > len(l.instances) || l.instances[p.list-1].def == nil {
 		return

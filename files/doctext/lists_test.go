@@ -90,8 +90,8 @@ func testLists(styles []byte) *lists {
 	return newLists(b)
 }
 
-// style makes a style of paragraphs with modifiers.
-func style(parent int, modifiers ...byte) []byte {
+// styleOf makes a style of paragraphs with modifiers.
+func styleOf(parent int, modifiers ...byte) []byte {
 	const base = 10
 	b := make([]byte, base)
 	binary.LittleEndian.PutUint16(b[2:], uint16(1|parent<<4))
@@ -115,11 +115,11 @@ func TestLabels(t *testing.T) {
 	styles := []byte{18, 0, 5, 0, 10, 0}
 	styles = append(styles, make([]byte, 14)...)
 	for _, s := range [][]byte{
-		style(0xFFF, 0x0B, 0x46, 1, 0),
-		style(0, 0x0A, 0x26, 1),
+		styleOf(0xFFF, 0x0B, 0x46, 1, 0),
+		styleOf(0, 0x0A, 0x26, 1),
 		{0, 0}, // an empty place
-		style(3, 0x0A, 0x26, 1),
-		style(0xFFF),
+		styleOf(3, 0x0A, 0x26, 1),
+		styleOf(0xFFF),
 	} {
 		styles = append(styles, s...)
 	}

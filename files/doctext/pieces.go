@@ -13,6 +13,7 @@ type piece struct {
 	chars  int
 	offset int
 	narrow bool // a byte for each character, not two
+	props  charProps
 }
 
 func (p piece) width() int {
@@ -22,15 +23,17 @@ func (p piece) width() int {
 	return 2
 }
 
-// parsePieces reads the piece table, which follows lists of properties that
-// only fast saving uses. It returns nil if there is none.
+// parsePieces reads the piece table, which follows the lists of modifiers that
+// its entries refer to. It returns nil if there is none.
 func parsePieces(b []byte) []piece {
 	const (
 		properties = 1
 		text       = 2
 		narrowBit  = 1 << 30
 	)
+	var modifiers [][]byte
 	for len(b) > 3 && b[0] == properties {
+		modifiers = append(modifiers, slice(b, 3, u16(b, 1)))
 		b = b[min(len(b), 3+u16(b, 1)):]
 	}
 	if len(b) < 5 || b[0] != text {
@@ -45,11 +48,31 @@ func parsePieces(b []byte) []piece {
 		if offset&narrowBit != 0 {
 			p.offset, p.narrow = p.offset/2, true
 		}
+		p.props = pieceProps(u16(table.at(i), 6), modifiers)
 		if p.chars > 0 {
 			ps = append(ps, p)
 		}
 	}
 	return ps
+}
+
+// pieceProps reads the property modifier of a piece (MS-DOC, 2.9.214): a list by
+// its number, or one modifier by a short code of its own.
+func pieceProps(prm int, lists [][]byte) (props charProps) {
+	const isList, shortDeleted, shortHidden = 1, 0x41, 0x5C
+	if prm&isList != 0 {
+		if n := prm >> 1; n < len(lists) {
+			props = parseCharProps(lists[n])
+		}
+		return props
+	}
+	switch operand := parseToggle(byte(prm >> 8)); prm >> 1 & 0x7F {
+	case shortDeleted:
+		props.deleted = operand
+	case shortHidden:
+		props.hidden = operand
+	}
+	return props
 }
 
 // pieces returns the pieces of the document, or a single one if the text lies

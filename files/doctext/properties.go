@@ -15,8 +15,24 @@ type run struct {
 
 // charProps are the properties of characters.
 type charProps struct {
-	hidden bool // or deleted
-	symbol rune // shown in place of a "(" , or 0
+	hidden  toggle
+	deleted toggle
+	style   int  // the number of a style of characters, 0 for none
+	symbol  rune // shown in place of a "(" , or 0
+}
+
+// with returns the properties with those of a piece over them.
+func (c charProps) with(piece charProps) charProps {
+	if piece.hidden != unset {
+		c.hidden = piece.hidden
+	}
+	if piece.deleted != unset {
+		c.deleted = piece.deleted
+	}
+	if piece.style != 0 {
+		c.style = piece.style
+	}
+	return c
 }
 
 // paraProps are the properties of a paragraph.
@@ -136,6 +152,7 @@ func runAt(runs []run, offset int) *run {
 const (
 	charDeleted   = 0x0800
 	charHidden    = 0x083C
+	charStyle     = 0x4A30
 	charSymbol    = 0x6A09
 	paraList      = 0x460B
 	paraLevel     = 0x260A
@@ -200,8 +217,12 @@ func parseCharProps(b []byte) charProps {
 	var p charProps
 	eachModifier(b, func(code int, operand []byte) {
 		switch code {
-		case charDeleted, charHidden:
-			p.hidden = p.hidden || operand[0] == 1
+		case charDeleted:
+			p.deleted = parseToggle(operand[0])
+		case charHidden:
+			p.hidden = parseToggle(operand[0])
+		case charStyle:
+			p.style = u16(operand, 0)
 		case charSymbol:
 			p.symbol = rune(u16(operand, 2))
 		}

@@ -15,6 +15,9 @@ type word97 struct {
 	chars      []modified
 	paragraphs []modified
 	flags      uint16
+	lists      [][]byte       // of modifiers, which pieces refer to
+	prms       map[int]uint16 // the modifiers of pieces
+	styles     map[int]byte   // of paragraphs
 	tables     map[int][]byte // by their index in the FIB
 	after      []byte         // what follows the last table
 }
@@ -57,7 +60,7 @@ func (d word97) streams() (main, table []byte) {
 	cp := 0
 	offsets := []int{} // of each character
 	positions = le.AppendUint32(positions, 0)
-	for _, p := range d.pieces {
+	for i, p := range d.pieces {
 		at := uint32(len(main))
 		chars := utf16.Encode([]rune(p.text))
 		for _, c := range chars {
@@ -75,7 +78,7 @@ func (d word97) streams() (main, table []byte) {
 		positions = le.AppendUint32(positions, uint32(cp))
 		entries = append(entries, 0, 0)
 		entries = le.AppendUint32(entries, at)
-		entries = append(entries, 0, 0)
+		entries = le.AppendUint16(entries, d.prms[i])
 	}
 	offsets = append(offsets, len(main))
 	le.PutUint32(main[0x18:], fibSize)
@@ -88,13 +91,17 @@ func (d word97) streams() (main, table []byte) {
 		le.PutUint32(main[0x4C+4*i:], uint32(n))
 	}
 	plc := append(positions, entries...)
-	clx := append([]byte{2}, le.AppendUint32(nil, uint32(len(plc)))...)
+	var clx []byte
+	for _, list := range d.lists {
+		clx = append(le.AppendUint16(append(clx, 1), uint16(len(list))), list...)
+	}
+	clx = append(append(clx, 2), le.AppendUint32(nil, uint32(len(plc)))...)
 	tables := map[int][]byte{pieceTable: append(clx, plc...)}
 	for i, b := range d.tables {
 		tables[i] = b
 	}
 	main, tables[charTable] = addPage(main, charPage(d.chars, offsets))
-	main, tables[paraTable] = addPage(main, paragraphPage(d.paragraphs, offsets))
+	main, tables[paraTable] = addPage(main, paragraphPage(d.paragraphs, d.styles, offsets))
 	for i := range 93 { // the last of them may be followed by what it describes
 		if b := tables[i]; b != nil {
 			le.PutUint32(main[0x9A+8*i:], uint32(len(table)))
@@ -132,7 +139,7 @@ func charPage(runs []modified, offsets []int) []byte {
 	return page
 }
 
-func paragraphPage(runs []modified, offsets []int) []byte {
+func paragraphPage(runs []modified, styles map[int]byte, offsets []int) []byte {
 	page := make([]byte, pageSize)
 	n := len(runs)
 	page[pageSize-1] = byte(n)
@@ -143,6 +150,7 @@ func paragraphPage(runs []modified, offsets []int) []byte {
 		size := 2 + len(r.modifiers) // with the number of the style
 		at = (at - size - 2) &^ 1
 		page[at], page[at+1] = 0, byte((size+1)/2)
+		page[at+2] = styles[i]
 		copy(page[at+4:], r.modifiers)
 		page[4*(n+1)+13*i] = byte(at / 2)
 	}

@@ -310,9 +310,10 @@ func (d *document) readLists() error {
 	if err != nil {
 		return err
 	}
+	sheet, whole := parseStyles(styles)
 	var ok bool
-	d.lists, ok = parseLists(styles, numbering)
-	d.c.damaged = d.c.damaged || !ok
+	d.lists, ok = parseLists(sheet, numbering)
+	d.c.damaged = d.c.damaged || !ok || !whole
 	return nil
 }
 

@@ -12,16 +12,9 @@ const levels = 9 // of a list
 
 // lists holds the list definitions of a document and counts their items.
 type lists struct {
-	styles    map[string]paragraphStyle
+	styles    styles
 	instances map[string]*instance
 	abstracts map[string]*abstract
-}
-
-// paragraphStyle is what a style says about lists.
-type paragraphStyle struct {
-	ID      string   `xml:"styleId,attr"`
-	BasedOn value    `xml:"basedOn"`
-	Num     numbered `xml:"pPr>numPr"`
 }
 
 type numbered struct {
@@ -69,21 +62,14 @@ type instance struct {
 	starts [levels]*int // overrides not yet used
 }
 
-// parseLists reads the two parts; ok says whether they were whole.
-func parseLists(styles, numbering []byte) (l lists, ok bool) {
-	var s struct {
-		Style []paragraphStyle `xml:"style"`
-	}
+// parseLists reads the part with the definitions; ok says whether it was whole.
+func parseLists(styles styles, numbering []byte) (l lists, ok bool) {
 	var n struct {
 		Abstract []*abstract `xml:"abstractNum"`
 		Num      []*instance `xml:"num"`
 	}
-	ok = decode(styles, &s)
-	ok = decode(numbering, &n) && ok
-	l = lists{map[string]paragraphStyle{}, map[string]*instance{}, map[string]*abstract{}}
-	for _, style := range s.Style {
-		l.styles[style.ID] = style
-	}
+	ok = decode(numbering, &n)
+	l = lists{styles, map[string]*instance{}, map[string]*abstract{}}
 	for _, a := range n.Abstract {
 		for i := range a.Levels {
 			a.defs[level(a.Levels[i].Level)] = &a.Levels[i]
@@ -148,8 +134,8 @@ func (l *lists) find(p paragraph) (*instance, int) {
 	}
 	name, at := p.style, p.level
 	for range maxChain {
-		style, ok := l.styles[name]
-		if !ok {
+		style := l.styles.byID[name]
+		if style == nil {
 			return nil, 0
 		}
 		if at == "" {
@@ -189,7 +175,11 @@ func (l *lists) abstractOf(in *instance) *abstract {
 		if a == nil || a.StyleLink.Val == "" || len(a.Levels) > 0 {
 			return a
 		}
-		in = l.instances[l.styles[a.StyleLink.Val].Num.ID.Val]
+		style := l.styles.byID[a.StyleLink.Val]
+		if style == nil {
+			return nil
+		}
+		in = l.instances[style.Num.ID.Val]
 	}
 	return nil
 }

@@ -76,7 +76,11 @@ func TestLabels(t *testing.T) {
 		{"what refers to itself or to nothing", []item{direct("4", "0", ""), direct("5", "0", ""), direct("6", "0", ""), styled("Ring", ""), direct("1", "99", "1. ")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l, ok := parseLists([]byte(stylesPart), []byte(numberingPart))
+			sheet, whole := parseStyles([]byte(stylesPart))
+			if !whole {
+				t.Fatal("the styles are not whole")
+			}
+			l, ok := parseLists(sheet, []byte(numberingPart))
 			if !ok {
 				t.Fatal("the parts were not read whole")
 			}

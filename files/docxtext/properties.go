@@ -34,7 +34,10 @@ func (w *walker) startProperty(e xml.StartElement) {
 func (w *walker) runProperty(e xml.StartElement) {
 	switch e.Name.Local {
 	case "vanish":
-		w.story.hidden = isOn(e)
+		hidden := isOn(e)
+		w.story.run.vanish = &hidden
+	case "rStyle":
+		w.story.run.style = attr(e, "val")
 	case "rFonts":
 		w.story.font = attr(e, "ascii")
 	}
@@ -74,6 +77,8 @@ func (w *walker) endProperties(el element) {
 	w.endMathProperties()
 	w.props = ""
 	switch {
+	case el.name == "rPr":
+		w.story.hidden = w.doc.lists.styles.hidden(w.story.paragraph.style, w.story.run)
 	case el.name == "pPr" && !w.story.paragraph.joined:
 		w.put(w.doc.lists.label(w.story.paragraph))
 	case el.name == "trPr" && w.delRow:

@@ -12,6 +12,7 @@ type story struct {
 	codes     int      // open fields that are still in their code
 	hidden    bool     // in a run that is not shown
 	font      string   // of the run
+	run       run
 	paragraph paragraph
 }
 
@@ -21,6 +22,12 @@ type paragraph struct {
 	numID  string
 	level  string
 	joined bool // its mark is deleted: the next paragraph continues it
+}
+
+// run is what the properties of the open run say about whether it shows.
+type run struct {
+	style  string
+	vanish *bool // nil where they say nothing
 }
 
 // field is a field between its first and last character.

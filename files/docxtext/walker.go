@@ -189,7 +189,8 @@ func (w *walker) startWord(e xml.StartElement) {
 	case "sym":
 		w.put(symbol(attr(e, "font"), attr(e, "char")))
 	case "r":
-		w.story.hidden, w.story.font = false, ""
+		w.story.run, w.story.font = run{}, ""
+		w.story.hidden = w.doc.lists.styles.hidden(w.story.paragraph.style, run{})
 	case "fldChar":
 		w.fieldChar(attr(e, "fldCharType"))
 	case "tr":
