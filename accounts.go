@@ -31,6 +31,13 @@ func (s *Service) Admit(caller Caller) (accounts.Quotas, error) {
 	return s.accounts.Admit(caller)
 }
 
+// Afford returns nil where a caller's organization has credits and tokens left,
+// and otherwise the NoCredits or RateLimited error that every operation which
+// calls a model returns. Package httpapi asks before it decodes a body.
+func (s *Service) Afford(ctx context.Context, caller Caller) error {
+	return s.accounts.Afford(ctx, caller)
+}
+
 // CallerFor returns a caller that acts for an organization without a key, for
 // programs that embed the service. The error is NotFound or Denied.
 func (s *Service) CallerFor(ctx context.Context, organization string) (Caller, error) {

@@ -24,9 +24,12 @@ import (
 const MaxBody = 16 << 20
 
 const (
-	// bodyTimeout is how long a client may take to send a JSON body, and to take
-	// a JSON answer.
-	bodyTimeout = 5 * time.Minute
+	// A client may take bodyGrace to send a body, and a second more for each
+	// bodyPace bytes of it that have come.
+	bodyGrace = 10 * time.Second
+	bodyPace  = 64 << 10
+	// answerTimeout is how long a client may take to take a JSON answer.
+	answerTimeout = 5 * time.Minute
 	// restTimeout is how long a client may take to send a body that nobody reads:
 	// the server reads some of it before it answers.
 	restTimeout = 5 * time.Second
@@ -41,6 +44,7 @@ type call struct {
 	caller accounts.Caller
 	shape  shape
 	start  time.Time
+	held   held
 
 	// For the log.
 	model                     string
@@ -57,18 +61,22 @@ func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
 }
 
 // authenticated runs e for a caller with a valid key, within the limits of its
-// organization and of the process.
+// organization and of the process. A request whose body is JSON has a slot once
+// the body has been read: one that trickles in holds none.
 func authenticated(e endpoint) endpoint {
 	return func(c *call) error {
-		if err := c.api.slots.take(); err != nil {
-			return err
-		}
-		defer c.api.slots.give()
+		defer c.leave()
 		if err := c.authenticate(); err != nil {
 			return err
 		}
 		if err := c.admit(); err != nil {
 			return err
+		}
+		form := strings.HasPrefix(c.r.Header.Get("Content-Type"), "multipart/")
+		if c.r.Method != http.MethodPost || c.r.ContentLength == 0 || form {
+			if err := c.enter(); err != nil {
+				return err
+			}
 		}
 		return e(c)
 	}
@@ -120,6 +128,15 @@ func (c *call) body(limit int64, style jsonin.PathStyle) (*jsonin.Node, error) {
 	return jsonin.Parse(data, style)
 }
 
+// modelBody is body for what calls a model: who cannot pay for that is refused
+// before the body is read.
+func (c *call) modelBody(limit int64, style jsonin.PathStyle) (*jsonin.Node, error) {
+	if err := c.api.service.Afford(c.ctx(), c.caller); err != nil {
+		return nil, err
+	}
+	return c.body(limit, style)
+}
+
 // optionalBody reads a JSON body that may be left out: empty is an empty object.
 func (c *call) optionalBody() (*jsonin.Node, error) {
 	data, err := c.read(MaxBody)
@@ -132,27 +149,91 @@ func (c *call) optionalBody() (*jsonin.Node, error) {
 	return jsonin.Parse(data, jsonin.Dots)
 }
 
-// read reads the whole body.
+// read reads the whole body and takes the call's slot.
 func (c *call) read(limit int64) ([]byte, error) {
 	tooLarge := &fault.Error{Kind: fault.TooLarge, Code: "request_too_large", Message: "The request body is larger than " + sizeText(limit) + "."}
 	if c.r.ContentLength > limit {
 		return nil, tooLarge
 	}
-	// The deadline is for the body alone: while the endpoint runs the server
-	// reads on, to see the client go away. A reader that knows no deadlines
-	// needs none.
-	rc := http.NewResponseController(c.w.ResponseWriter)
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
-	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
-	_ = rc.SetReadDeadline(time.Time{})
+	data, err := c.receive(limit)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, tooLarge
+	}
+	if e, ok := errors.AsType[*fault.Error](err); ok {
+		return nil, e
 	}
 	if err != nil {
 		return nil, &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Message: "The request body could not be read.", Err: err}
 	}
-	return data, nil
+	return data, c.enter()
 }
+
+// receive reads the body into as much memory as it has bytes. What has been
+// announced counts as in flight from the beginning.
+func (c *call) receive(limit int64) ([]byte, error) {
+	const step = 64 << 10 // of a body whose length is not known
+	size := max(c.r.ContentLength, 0)
+	if err := c.grow(size); err != nil {
+		return nil, err
+	}
+	if c.r.ContentLength < 0 {
+		size = step
+	}
+	body := paced{r: http.MaxBytesReader(c.w, c.r.Body, limit), rc: http.NewResponseController(c.w.ResponseWriter)}
+	defer body.end()
+	data := make([]byte, 0, min(size, step)+1)
+	for {
+		n, err := body.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			return data, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(data) < cap(data) {
+			continue
+		}
+		if int64(len(data)) >= size { // it was not announced
+			size *= 2
+			if err := c.grow(size); err != nil {
+				return nil, err
+			}
+		}
+		next := make([]byte, len(data), min(size, 4*int64(len(data)))+1) // nobody gets memory for what has not begun to come
+		copy(next, data)
+		data = next
+	}
+}
+
+// paced is a body that must come at a pace: bodyGrace and bodyPace bytes a
+// second. The deadline is for the body alone: while the endpoint runs the server
+// reads on, to see the client go away. A connection that knows no deadlines needs
+// none.
+type paced struct {
+	r     io.Reader
+	rc    *http.ResponseController
+	start time.Time // zero before the first read
+	got   int64
+	due   int64 // how much must have come before the deadline is set anew
+}
+
+// Read implements [io.Reader].
+func (p *paced) Read(b []byte) (int, error) {
+	if p.start.IsZero() {
+		p.start = time.Now()
+	}
+	if p.got >= p.due {
+		p.due = p.got + bodyPace
+		_ = p.rc.SetReadDeadline(p.start.Add(bodyGrace + time.Duration(p.got/bodyPace)*time.Second))
+	}
+	n, err := p.r.Read(b)
+	p.got += int64(n)
+	return n, err
+}
+
+// end lifts the deadline.
+func (p *paced) end() { _ = p.rc.SetReadDeadline(time.Time{}) }
 
 // leaveBody gives up on what is left of the body once the endpoint is done. The
 // server sets the deadline anew for the next request.

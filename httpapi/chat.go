@@ -15,7 +15,7 @@ import (
 // completions is as in the OpenAI API.
 
 func (a *API) createChat(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
+	root, err := c.modelBody(MaxBody, jsonin.Dots)
 	if err != nil {
 		return err
 	}
@@ -41,6 +41,9 @@ func (a *API) createChat(c *call) error {
 func (a *API) streamChat(c *call, body *chatCall) error {
 	chunks, err := a.service.StreamChat(c.ctx(), c.caller, &body.request)
 	if err != nil {
+		return err
+	}
+	if err := c.wait(); err != nil {
 		return err
 	}
 	s := c.stream()

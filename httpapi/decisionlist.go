@@ -23,7 +23,7 @@ const (
 // createDecisions serves POST /v1/decisions, OpenAI's Decisions API: the same
 // decision as POST /v1/systemone with its questions in a list.
 func (a *API) createDecisions(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
+	root, err := c.modelBody(MaxBody, jsonin.Dots)
 	if err != nil {
 		return err
 	}

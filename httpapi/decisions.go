@@ -23,7 +23,7 @@ const maxDecisionBody = 13 << 20
 
 // decide serves POST /v1/systemone (Endpoints, Decisions in the spec).
 func (a *API) decide(c *call) error {
-	root, err := c.body(maxDecisionBody, jsonin.Slashes)
+	root, err := c.modelBody(maxDecisionBody, jsonin.Slashes)
 	if fault.Is(err, fault.TooLarge) {
 		// Shape B has no 413: what is too large is an invalid request, as the
 		// images that make a body so large are.

@@ -98,7 +98,7 @@ func writeBody(w http.ResponseWriter, code int, data []byte) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(data)))
 	// A writer that knows no deadlines never waits for its client.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(bodyTimeout))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
 	w.WriteHeader(code)
 	w.Write(data)
 }

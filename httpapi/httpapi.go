@@ -46,9 +46,14 @@ type Options struct {
 	// Ready is asked by GET /readyz besides the service; nil is always ready.
 	Ready func() error
 
-	// MaxRequests is how many requests with an API key may run at once, streams
-	// included. One more is refused with 503. 0 is DefaultMaxRequests.
-	MaxRequests int
+	// MaxRequests is how many requests with an API key are worked on at once,
+	// MaxStreams how many streams may wait for their model besides, and MaxBodies
+	// how many bytes the bodies of all of them may have, but for small ones. One
+	// more is refused with 503. An organization gets half of the requests and
+	// streams that others leave, and a third of the bytes; over that it is refused
+	// with 429. 0 is the default.
+	MaxRequests, MaxStreams int
+	MaxBodies               int64
 
 	// NewRequestID makes the X-Request-Id of an answer; nil is a random one.
 	NewRequestID func() string
@@ -59,7 +64,9 @@ type API struct {
 	service *svc.Service
 	opts    Options
 	mux     *http.ServeMux
-	slots   slots
+
+	requests, streams *pool // slots, see limits.go
+	bodies            *pool // bytes
 }
 
 // New returns the handler. It is safe for concurrent use, like any handler, and
@@ -98,7 +105,12 @@ func newAPI(service *svc.Service, opts Options) *API {
 	if opts.NewRequestID == nil {
 		opts.NewRequestID = func() string { return ids.New("req") }
 	}
-	return &API{service: service, opts: opts, mux: http.NewServeMux(), slots: newSlots(opts.MaxRequests)}
+	return &API{
+		service: service, opts: opts, mux: http.NewServeMux(),
+		requests: newPool(int64(opts.MaxRequests), DefaultMaxRequests, halfOfFree),
+		streams:  newPool(int64(opts.MaxStreams), DefaultMaxStreams, halfOfFree),
+		bodies:   newPool(opts.MaxBodies, DefaultMaxBodies, aThird),
+	}
 }
 
 // tables are all routes, by whose they are.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
@@ -134,6 +135,8 @@ func generations() map[string]string {
 	}
 }
 
+// TestMaxRequests fills the slots of a process: an organization gets half of those
+// that others leave, and who comes when all are taken is refused.
 func TestMaxRequests(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	script := &modeltest.Script{Scores: func(context.Context, *model.ScoreRequest) (*model.Scores, error) {
@@ -141,10 +144,9 @@ func TestMaxRequests(t *testing.T) {
 		<-leave
 		return &model.Scores{Probabilities: []float64{1, 0}, StateTokens: 1}, nil
 	}}
-	a := newAdminAPI(t, svc.Options{Backend: script}, Options{MaxRequests: 2})
-	_, key := newLimited(t, a, 0, 0)
+	a := newAdminAPI(t, svc.Options{Backend: script}, Options{MaxRequests: 4})
 	var running sync.WaitGroup
-	for range 2 {
+	hold := func(key string) {
 		running.Go(func() {
 			if w := send(a, key, "POST", decisionsPath, asked(oneQuestion)); w.Code != 200 {
 				t.Errorf("a request within the limit: %d %s", w.Code, w.Body)
@@ -152,15 +154,28 @@ func TestMaxRequests(t *testing.T) {
 		})
 		<-entered
 	}
-	for path, want := range map[string]string{
-		decisionsPath:   `{"detail":{"error_type":"service_unavailable","message":"The service has too many requests at present. Try again."}}`,
-		"/v1/responses": `{"error":{"message":"The service has too many requests at present. Try again.","type":"server_error","param":null,"code":"service_unavailable"}}`,
-	} {
-		w := send(a, key, "POST", path, "{}")
-		if w.Code != 503 || w.Header().Get("Retry-After") != "1" || w.Body.String() != want {
-			t.Errorf("%s: got %d %v %s", path, w.Code, w.Header(), w.Body)
+	refused := func(key string, status int, kind, code, message string) {
+		t.Helper()
+		for path, want := range map[string]string{
+			decisionsPath:   fmt.Sprintf(`{"detail":{"error_type":%q,"message":%q}}`, code, message),
+			"/v1/responses": fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%q}}`, message, kind, code),
+		} {
+			w := send(a, key, "POST", path, "{}")
+			if w.Code != status || w.Header().Get("Retry-After") != "1" || w.Body.String() != want {
+				t.Errorf("%s: got %d %v %s", path, w.Code, w.Header(), w.Body)
+			}
 		}
 	}
+	_, greedy := newLimited(t, a, 0, 0)
+	_, second := newLimited(t, a, 0, 0)
+	_, third := newLimited(t, a, 0, 0)
+	_, fourth := newLimited(t, a, 0, 0)
+	hold(greedy)
+	hold(greedy)
+	refused(greedy, 429, "rate_limit_error", "rate_limit_exceeded", "The organization has too many requests at present. Try again.")
+	hold(second)
+	hold(third)
+	refused(fourth, 503, "server_error", "service_unavailable", "The service has too many requests at present. Try again.")
 	for path, key := range map[string]string{"/healthz": "", "/readyz": "", "/admin/v1/organizations": adminKey} {
 		if w := send(a, key, "GET", path, ""); w.Code != 200 {
 			t.Errorf("%s of a busy server: %d %s", path, w.Code, w.Body)
@@ -168,8 +183,115 @@ func TestMaxRequests(t *testing.T) {
 	}
 	close(leave)
 	running.Wait()
-	if w := send(a, key, "GET", "/v1/models", ""); w.Code != 200 {
+	if w := send(a, greedy, "GET", "/v1/models", ""); w.Code != 200 {
 		t.Errorf("afterwards: got %d %s", w.Code, w.Body)
+	}
+	a.holdsNothing(t)
+}
+
+// holdsNothing checks that all calls have given back what they held.
+func (a *API) holdsNothing(t *testing.T) {
+	t.Helper()
+	for name, p := range map[string]*pool{"requests": a.requests, "streams": a.streams, "bodies": a.bodies} {
+		if p.taken != 0 || len(p.by) != 0 {
+			t.Errorf("%s: %d are taken, by %v", name, p.taken, p.by)
+		}
+	}
+}
+
+// TestStreamsHoldNoRequestSlots has more streams that wait for their model than
+// there are slots for requests.
+func TestStreamsHoldNoRequestSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		script := &modeltest.Script{Respond: func(*model.Request) modeltest.Answer { return modeltest.Block(model.Started{}) }}
+		a := newAdminAPI(t, svc.Options{Backend: script, Now: time.Now}, Options{MaxRequests: 2, MaxStreams: 8})
+		_, key := newLimited(t, a, 0, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		codes := make(chan int, 5)
+		for range 5 {
+			running.Go(func() {
+				r := httptest.NewRequestWithContext(ctx, "POST", "/v1/chat/completions", strings.NewReader(streamed))
+				r.Header.Set("Authorization", "Bearer "+key)
+				w := httptest.NewRecorder()
+				defer func() {
+					_ = recover() // the connection of a stream that is cut is aborted
+					codes <- w.Code
+				}()
+				a.ServeHTTP(w, r)
+			})
+			synctest.Wait()
+		}
+		if code := <-codes; code != 429 {
+			t.Errorf("the fifth stream of eight: got %d", code)
+		}
+		if w := send(a, key, "GET", "/v1/models", ""); w.Code != 200 {
+			t.Errorf("beside the streams: got %d %s", w.Code, w.Body)
+		}
+		cancel()
+		running.Wait()
+		a.holdsNothing(t)
+	})
+}
+
+// TestBodiesInFlight sends bodies that are large for the process.
+func TestBodiesInFlight(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	script := &modeltest.Script{Respond: func(*model.Request) modeltest.Answer {
+		entered <- struct{}{}
+		<-leave
+		return modeltest.Text("a")
+	}, Count: func(*model.Request) (int, error) { return 1, nil }}
+	a := newAdminAPI(t, svc.Options{Backend: script}, Options{MaxBodies: 900_000})
+	_, key := newLimited(t, a, 0, 0)
+	_, other := newLimited(t, a, 0, 0)
+	large := `{"model":"svc-preview","store":false,"messages":[{"role":"user","content":"` + strings.Repeat("x", 200_000) + `"}]}`
+	var running sync.WaitGroup
+	for _, key := range []string{key, other} {
+		running.Go(func() {
+			if w := send(a, key, "POST", "/v1/chat/completions", large); w.Code != 200 {
+				t.Errorf("got %d %s", w.Code, w.Body)
+			}
+		})
+		<-entered
+	}
+	if w := send(a, key, "POST", "/v1/chat/completions", large); w.Code != 429 {
+		t.Errorf("over the organization's third: got %d %s", w.Code, w.Body)
+	}
+	go func() { <-entered }()
+	running.Go(func() {
+		if w := send(a, key, "POST", "/v1/chat/completions", streamed); w.Code != 200 {
+			t.Errorf("a small body: got %d %s", w.Code, w.Body)
+		}
+	})
+	// A body whose length nobody has announced.
+	r := httptest.NewRequest("POST", "/v1/chat/completions", io.MultiReader(strings.NewReader(large)))
+	r.ContentLength = -1
+	r.Header.Set("Authorization", "Bearer "+key)
+	w := httptest.NewRecorder()
+	a.ServeHTTP(w, r)
+	if w.Code != 429 {
+		t.Errorf("over the third, not announced: got %d %s", w.Code, w.Body)
+	}
+	close(leave)
+	running.Wait()
+	a.holdsNothing(t)
+}
+
+func TestWhoCannotPayIsRefusedBeforeTheBodyIsRead(t *testing.T) {
+	a := newAdminAPI(t, svc.Options{}, Options{})
+	o, err := a.service.CreateOrganization(t.Context(), accounts.NewOrganization{Name: "poor"})
+	check(t, err)
+	k, err := a.service.CreateKey(t.Context(), accounts.NewKey{OrganizationID: o.ID})
+	check(t, err)
+	for path := range generations() {
+		r := httptest.NewRequest("POST", path, unread{t})
+		r.Header.Set("Authorization", "Bearer "+k.Secret)
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		if w.Code != 402 {
+			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
+		}
 	}
 }
 
@@ -179,7 +301,7 @@ func TestOverload(t *testing.T) {
 	const clients, each, limit, polite = 500, 20, 1000, 100
 	// On a clock that stands, no limit fills up again while the test runs.
 	now := time.Unix(1_700_000_000, 0)
-	a := newBareAPI(t, svc.Options{Now: func() time.Time { return now }}, Options{MaxRequests: 1000})
+	a := newBareAPI(t, svc.Options{Now: func() time.Time { return now }}, Options{MaxRequests: 2000})
 	server := httptest.NewServer(a)
 	defer server.Close()
 	server.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = clients

@@ -13,7 +13,7 @@ import (
 // The spec's sections Endpoints, Responses, and Events.
 
 func (a *API) createResponse(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
+	root, err := c.modelBody(MaxBody, jsonin.Dots)
 	if err != nil {
 		return err
 	}
@@ -42,6 +42,9 @@ func (a *API) createResponse(c *call) error {
 // at once in one piece, since each costs the kernel as much as a token. A stream that cannot be
 // brought to its last event is aborted: a clean end would look like success.
 func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
+	if err := c.wait(); err != nil {
+		return err
+	}
 	s := c.stream()
 	defer s.close()
 	var buffer []byte

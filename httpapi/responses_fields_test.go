@@ -186,7 +186,7 @@ func TestTurnsThatAreRefused(t *testing.T) {
 		{"an unknown file", "rich", message(`{"type":"input_file","file_id":"file_x"}`), 404, "invalid_request_error", "file_not_found", "", missing("file", "file_x")},
 		{"an unknown file as a part of the input", "rich", input(`[{"type":"input_file","file_id":"file_x"}]`), 404, "invalid_request_error", "file_not_found", "", missing("file", "file_x")},
 		{"a prompt over the window", "rich", say(strings.Repeat("many words ", 160_000)), 400, "invalid_request_error", "context_length_exceeded", "",
-			"The prompt has 440008 tokens, which leaves no room to answer in the model's context window of 393216 tokens."},
+			"The prompt does not fit the model's context window of 393216 tokens."},
 		{"an allowance over the window", "rich", plain(`"max_output_tokens":393216`), 400, "invalid_request_error", "context_length_exceeded", "",
 			"The prompt has 9 tokens and asks for up to 393216 more, but the model's context window is 393216 tokens."},
 		{"no credits before an unknown response", "poor", say("x", after("resp_x")), 402, "insufficient_credits", "insufficient_credits", "", "The organization has no credits left."},
@@ -228,7 +228,8 @@ func TestFieldsOfTurns(t *testing.T) {
 		"text":{"format":{"type":"json_schema","name":"n","description":"e","strict":true,"schema":{"type":"object"}}},
 		"metadata":{"s":"é","n":1.50,"b":true,"empty":""}`))
 	want := &model.Request{
-		Model: "svc-preview", Messages: []model.Message{model.TextMessage(model.System, "Be brief."), model.TextMessage(model.User, "Hi")},
+		Model: "svc-preview", Tenant: a.script.Requests()[0].Tenant,
+		Messages: []model.Message{model.TextMessage(model.System, "Be brief."), model.TextMessage(model.User, "Hi")},
 		Tools: []model.Tool{{Name: "f", Description: "d", Parameters: json.RawMessage(`{"type":"object"}`), Strict: true},
 			a.script.Requests()[0].Tools[1]},
 		ToolChoice: model.ToolChoice{Mode: model.ToolNamed, Name: "web_search"}, SingleToolCall: true,

@@ -100,8 +100,8 @@ func TestAnswersDoNotWaitForBodies(t *testing.T) {
 		{"no key", chatPathOf, false, 401, restTimeout},
 		{"no route", "/v1/nothing", false, 404, restTimeout},
 		{"no such method", "/healthz", false, 405, restTimeout},
-		{"a body that is read", chatPathOf, true, 400, bodyTimeout + restTimeout},
-		{"a body of Decisions", decisionsPath, true, 422, bodyTimeout + restTimeout},
+		{"a body that is read", chatPathOf, true, 400, bodyGrace + restTimeout},
+		{"a body of Decisions", decisionsPath, true, 422, bodyGrace + restTimeout},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestAClientThatReadsNothing(t *testing.T) {
 		client := newSlowClient(t, modeltest.New(modeltest.Text(strings.Repeat("x", 1<<20))))
 		body := strings.Replace(streamed, "true", "false", 1)
 		client.begin(t, client.key, chatPathOf, len(body), body)
-		time.Sleep(bodyTimeout + time.Second)
+		time.Sleep(answerTimeout + time.Second)
 		synctest.Wait()
 		if n, err := client.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 			t.Errorf("got %d bytes and %v, want the connection closed", n, err)

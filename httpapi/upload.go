@@ -19,9 +19,6 @@ const (
 	maxField      = 1 << 10  // bytes of the value of a field
 	maxPartHeader = 64 << 10 // bytes before a part's content: boundary and header
 	maxOverhead   = 1 << 20  // bytes of the body that are not the file
-
-	uploadTimeout = 30 * time.Minute // for the whole body
-	uploadPause   = time.Minute      // in which some of it must arrive
 )
 
 // The fields of the form.
@@ -47,11 +44,10 @@ func (c *call) upload() (files.File, error) {
 	if c.r.ContentLength > files.MaxBytes+maxOverhead {
 		return files.File{}, fileTooLarge()
 	}
-	body := &allowance{r: complete(c.r.Body), rc: http.NewResponseController(c.w.ResponseWriter), end: time.Now().Add(uploadTimeout)}
+	pace := &paced{r: c.r.Body, rc: http.NewResponseController(c.w.ResponseWriter)}
+	defer pace.end()
+	body := &allowance{r: complete(pace)}
 	c.r.Body = io.NopCloser(body)
-	// As for other bodies: the deadline is for the body alone, and a reader that
-	// knows no deadlines needs none.
-	defer func() { _ = body.rc.SetReadDeadline(time.Time{}) }()
 	parts, err := c.r.MultipartReader()
 	if err != nil {
 		return files.File{}, &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Err: err,
@@ -192,13 +188,10 @@ func unreadableForm(err error) error {
 }
 
 // allowance is a body of which a bounded number of bytes is read until more are
-// allowed, each in good time. So neither an endless header nor a client that
-// falls silent holds up the server.
+// allowed, so that an endless header does not hold up the server.
 type allowance struct {
 	r    io.Reader
-	rc   *http.ResponseController
-	end  time.Time // when all must have come
-	left int64     // bytes that may be read
+	left int64 // bytes that may be read
 }
 
 // Read implements [io.Reader].
@@ -206,11 +199,6 @@ func (a *allowance) Read(p []byte) (int, error) {
 	if a.left <= 0 {
 		return 0, fault.Invalidf("", "The form has too much beside its file.")
 	}
-	deadline := time.Now().Add(uploadPause)
-	if deadline.After(a.end) {
-		deadline = a.end
-	}
-	_ = a.rc.SetReadDeadline(deadline)
 	n, err := a.r.Read(p[:min(int64(len(p)), a.left)])
 	a.left -= int64(n)
 	return n, err

@@ -86,7 +86,8 @@ func (m *Models) Generator(id string) (Info, error) {
 	return info, nil
 }
 
-// CountTokens returns the length of a prompt in tokens: the driver's own count,
+// CountTokens returns the length of a prompt in tokens, or any number above the
+// model's context window where that is exceeded: the driver's own count,
 // or for one that is no [TokenCounter] an estimate that is about right for
 // English prose and high for most else.
 func (m *Models) CountTokens(ctx context.Context, req *Request) (int, error) {
@@ -113,6 +114,9 @@ func (m *Models) CheckWindow(ctx context.Context, info Info, req *Request) error
 	}
 	if count+answer <= info.Window() {
 		return nil
+	}
+	if count > info.Window() { // nobody counts on to know how many more
+		return fault.ContextLength("The prompt does not fit the model's context window of %d tokens.", info.Window())
 	}
 	if req.MaxTokens > 0 {
 		return fault.ContextLength("The prompt has %d tokens and asks for up to %d more, but the model's context window is %d tokens.",

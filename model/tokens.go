@@ -8,7 +8,8 @@ import (
 // TokenCounter is a [Backend] that knows how its models count tokens.
 type TokenCounter interface {
 	// CountTokens returns the length of the request's prompt in tokens of its
-	// model: messages, tools, and what a chat template puts around them.
+	// model: messages, tools, and what a chat template puts around them. It ends
+	// with ctx, and may stop where there are more than the context window has.
 	CountTokens(ctx context.Context, req *Request) (int, error)
 }
 

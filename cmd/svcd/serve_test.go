@@ -182,18 +182,19 @@ func TestAdminKeyFlag(t *testing.T) {
 	}
 }
 
-// TestMaxRequestsFlag keeps the only slot busy with a body that does not end.
+// TestMaxRequestsFlag keeps the only slot busy with an upload that does not end.
 func TestMaxRequestsFlag(t *testing.T) {
 	url, _ := start(t, empty, "-max-requests", "1", "-api-key", "user-key")
 	body, writer := io.Pipe()
 	defer writer.Close()
 	running := make(chan struct{})
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(running) }})
-	r, err := http.NewRequestWithContext(ctx, "POST", url+"/v1/responses", body)
+	r, err := http.NewRequestWithContext(ctx, "POST", url+"/v1/files", body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer user-key")
+	r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 	r.Header.Set("Expect", "100-continue") // which the server says once it reads the body
 	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Hour}}
 	ended := make(chan struct{})

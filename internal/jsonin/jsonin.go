@@ -21,8 +21,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/tidwall/gjson"
+	"unsafe"
 
 	"github.com/seed-506d8e5d/svc/fault"
 )
@@ -47,10 +46,19 @@ type Node struct {
 	doc    *document
 	parent *Node
 	name   string // as a member
-	index  int    // as an element; -1 for a member
-	value  gjson.Result
-	fields []*Node // of an object, once read
+	raw    string // the JSON text of the value, empty where it is missing
+	fields []Node // of an object, once read
+	index  int32  // as an element; -1 for a member
 	read   bool
+}
+
+// first returns the first byte of the value, which says of what type it is: n for
+// null, 0 where it is missing.
+func (n *Node) first() byte {
+	if n.raw == "" {
+		return 0
+	}
+	return n.raw[0]
 }
 
 // document is what the nodes of one document share.
@@ -59,13 +67,15 @@ type document struct {
 	err   error
 }
 
-// Parse checks data and returns its root, or an Invalid error. The nodes refer
-// to a copy: data may be reused.
+// Parse checks data and returns its root, or an Invalid error. The nodes and what
+// is read from them refer to data, which must not be changed any more: a body is
+// held in memory once.
 func Parse(data []byte, style PathStyle) (*Node, error) {
 	if err := Check(data); err != nil {
 		return nil, err
 	}
-	return &Node{doc: &document{style: style}, index: -1, value: gjson.ParseBytes(data)}, nil
+	text := strings.TrimSpace(unsafe.String(unsafe.SliceData(data), len(data)))
+	return &Node{doc: &document{style: style}, index: -1, raw: text}, nil
 }
 
 // Err returns the first error recorded in the document that n belongs to.
@@ -108,11 +118,11 @@ func (n *Node) Path() string {
 	above := n.parent.Path()
 	switch {
 	case n.doc.style == Slashes && n.index >= 0:
-		return join(above, "/", strconv.Itoa(n.index))
+		return join(above, "/", strconv.Itoa(int(n.index)))
 	case n.doc.style == Slashes:
 		return join(above, "/", n.name)
 	case n.index >= 0:
-		return above + "[" + strconv.Itoa(n.index) + "]"
+		return above + "[" + strconv.Itoa(int(n.index)) + "]"
 	}
 	return join(above, ".", n.name)
 }
@@ -128,15 +138,18 @@ func join(above, separator, name string) string {
 func (n *Node) Name() string { return n.name }
 
 // Absent reports whether there is no value: the member is missing or null.
-func (n *Node) Absent() bool { return n.value.Type == gjson.Null }
+func (n *Node) Absent() bool { return n.raw == "" || n.raw[0] == 'n' }
 
 // Missing reports whether the member is missing; null is not.
-func (n *Node) Missing() bool { return n.value.Raw == "" }
+func (n *Node) Missing() bool { return n.raw == "" }
 
 // IsText, IsObject and IsArray report the type of the value.
-func (n *Node) IsText() bool   { return n.value.Type == gjson.String }
-func (n *Node) IsObject() bool { return n.value.IsObject() }
-func (n *Node) IsArray() bool  { return n.value.IsArray() }
+func (n *Node) IsText() bool   { return n.first() == '"' }
+func (n *Node) IsObject() bool { return n.first() == '{' }
+func (n *Node) IsArray() bool  { return n.first() == '[' }
+
+func (n *Node) isNumber() bool { return n.first() == '-' || n.first() >= '0' && n.first() <= '9' }
+func (n *Node) isBool() bool   { return n.first() == 't' || n.first() == 'f' }
 
 // Raw returns the JSON text of the value, nil where it is absent. The bytes are
 // the caller's.
@@ -144,7 +157,7 @@ func (n *Node) Raw() json.RawMessage {
 	if n.Absent() {
 		return nil
 	}
-	return json.RawMessage(n.value.Raw)
+	return json.RawMessage(n.raw)
 }
 
 // Object returns n and records an error unless it is an object or absent.
@@ -159,9 +172,10 @@ func (n *Node) Object() *Node {
 // error where n is something other than an object.
 func (n *Node) Field(name string) *Node {
 	n.Object()
-	for _, f := range n.members() {
-		if f.name == name {
-			return f
+	members := n.members()
+	for i := range members {
+		if members[i].name == name {
+			return &members[i]
 		}
 	}
 	return &Node{doc: n.doc, parent: n, name: name, index: -1}
@@ -171,27 +185,38 @@ func (n *Node) Field(name string) *Node {
 func (n *Node) Fields() iter.Seq[*Node] {
 	n.Object()
 	return func(yield func(*Node) bool) {
-		for _, f := range n.members() {
-			if !yield(f) {
+		members := n.members()
+		for i := range members {
+			if !yield(&members[i]) {
 				return
 			}
 		}
 	}
 }
 
-func (n *Node) members() []*Node {
+func (n *Node) members() []Node {
 	if n.read || !n.IsObject() {
 		return n.fields
 	}
 	n.read = true
-	n.value.ForEach(func(key, value gjson.Result) bool {
-		if len(n.fields) == MaxMembers {
+	w := walker{text: n.raw}
+	count := 0
+	for w.next() {
+		w.skip()
+		w.next()
+		w.skip()
+		if count++; count > MaxMembers {
 			n.Fail("must have at most %d members", MaxMembers)
-			return false
+			break
 		}
-		n.fields = append(n.fields, &Node{doc: n.doc, parent: n, name: strings.ToValidUTF8(key.Str, "\uFFFD"), index: -1, value: value})
-		return true
-	})
+	}
+	n.fields = make([]Node, 0, min(count, MaxMembers))
+	w = walker{text: n.raw}
+	for len(n.fields) < cap(n.fields) && w.next() {
+		name := unquote(w.skip())
+		w.next()
+		n.fields = append(n.fields, Node{doc: n.doc, parent: n, name: name, index: -1, raw: w.skip()})
+	}
 	return n.fields
 }
 
@@ -217,11 +242,17 @@ func (n *Node) First(most int) []*Node {
 		n.Fail("must be an array")
 		return nil
 	}
-	var items []*Node
-	n.value.ForEach(func(_, value gjson.Result) bool {
-		items = append(items, &Node{doc: n.doc, parent: n, index: len(items), value: value})
-		return len(items) < most
-	})
+	count := 0
+	for w := (walker{text: n.raw}); count < most && w.next(); count++ {
+		w.skip()
+	}
+	elements, items := make([]Node, count), make([]*Node, count)
+	w := walker{text: n.raw}
+	for i := range elements {
+		w.next()
+		elements[i] = Node{doc: n.doc, parent: n, index: int32(i), raw: w.skip()}
+		items[i] = &elements[i]
+	}
 	return items
 }
 
@@ -234,7 +265,7 @@ func (n *Node) Text() string {
 		n.Fail("must be a string")
 		return ""
 	}
-	return strings.ToValidUTF8(n.value.Str, "\uFFFD")
+	return unquote(n.raw)
 }
 
 // Bool returns a boolean, or nil where it is absent.
@@ -242,11 +273,11 @@ func (n *Node) Bool() *bool {
 	if n.Absent() {
 		return nil
 	}
-	if !n.value.IsBool() {
+	if !n.isBool() {
 		n.Fail("must be a boolean")
 		return nil
 	}
-	b := n.value.Bool()
+	b := n.first() == 't'
 	return &b
 }
 
@@ -261,8 +292,8 @@ func (n *Node) Number() *float64 {
 	if n.Absent() {
 		return nil
 	}
-	f, err := strconv.ParseFloat(n.value.Raw, 64)
-	if n.value.Type != gjson.Number || err != nil || math.IsInf(f, 0) {
+	f, err := strconv.ParseFloat(n.raw, 64)
+	if !n.isNumber() || err != nil || math.IsInf(f, 0) {
 		n.Fail("must be a number")
 		return nil
 	}
@@ -275,8 +306,8 @@ func (n *Node) Int() *int {
 		return nil
 	}
 	const most = 1 << 53 // beyond it a float does not tell neighbours apart
-	f, err := strconv.ParseFloat(n.value.Raw, 64)
-	if n.value.Type != gjson.Number || err != nil || f != math.Trunc(f) || math.Abs(f) > most {
+	f, err := strconv.ParseFloat(n.raw, 64)
+	if !n.isNumber() || err != nil || f != math.Trunc(f) || math.Abs(f) > most {
 		n.Fail("must be an integer")
 		return nil
 	}
@@ -290,11 +321,11 @@ func (n *Node) Int() *int {
 func (n *Node) Metadata() map[string]string {
 	tags := map[string]string{}
 	for f := range n.Fields() {
-		switch f.value.Type {
-		case gjson.String:
+		switch {
+		case f.IsText():
 			tags[f.name] = f.Text()
-		case gjson.Number, gjson.True, gjson.False:
-			tags[f.name] = f.value.Raw
+		case f.isNumber(), f.isBool():
+			tags[f.name] = f.raw
 		default:
 			f.Fail("must be a string")
 		}

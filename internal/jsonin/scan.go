@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"unicode/utf8"
-
-	"github.com/tidwall/gjson"
+	"unsafe"
 
 	"github.com/seed-506d8e5d/svc/fault"
 )
@@ -157,7 +156,7 @@ func (s *scanner) member(names *objectNames) error {
 	if err := s.text(); err != nil {
 		return err
 	}
-	name := gjson.ParseBytes(s.data[start:s.pos]).Str
+	name := unquote(unsafe.String(&s.data[start], s.pos-start)) // kept no longer than data
 	if names.has(s.names, name) {
 		return s.errorf("the name %q stands twice in one object", name)
 	}

@@ -356,13 +356,22 @@ func (a *answer) end(x *exchange, err error) error {
 func (a *answer) spend(err error) {
 	if !a.counted {
 		const tokenBytes = 4 // about as many, and no event has less than one
-		a.usage.InputTokens, a.usage.OutputTokens = a.backend.estimate(a.req), max(a.pieces, a.size/tokenBytes)
-		if err != nil {
-			a.usage.InputTokens, a.usage.OutputTokens = model.PromptTextTokens(a.req, model.LeastTokens), a.pieces
+		a.usage.InputTokens, a.usage.OutputTokens = model.PromptTextTokens(a.req, model.LeastTokens), a.pieces
+		if input, late := a.promptEstimate(err); late == nil {
+			a.usage.InputTokens, a.usage.OutputTokens = input, max(a.pieces, a.size/tokenBytes)
 		}
 		if a.req.MaxTokens > 0 {
 			a.usage.OutputTokens = min(a.usage.OutputTokens, a.req.MaxTokens)
 		}
 	}
 	a.spent = a.spent.Add(a.usage)
+}
+
+// promptEstimate estimates the tokens of the prompt of an answer that ended with
+// err, which it returns.
+func (a *answer) promptEstimate(err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	return a.backend.estimate(a.ctx, a.req, a.served.info().Window())
 }

@@ -26,7 +26,8 @@ const (
 
 // CountTokens implements [model.TokenCounter]: with the tokenizer of the model's
 // first server where that has one (vLLM and llama.cpp do), and otherwise by the
-// vocabulary o200k_base, which is an estimate for any other model.
+// vocabulary o200k_base, which is an estimate for any other model. It stops where
+// there are more than the model's context window has.
 func (b *Backend) CountTokens(ctx context.Context, req *model.Request) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -35,32 +36,15 @@ func (b *Backend) CountTokens(ctx context.Context, req *model.Request) (int, err
 	if m == nil {
 		return 0, notFound(req.Model, nil)
 	}
-	count, ok := m.targets[0].countTokens(ctx, b.counts, req)
+	window := m.info().Window()
+	count, ok := m.targets[0].countTokens(ctx, b.counts, req, window)
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
 	if ok {
 		return count, nil
 	}
-	return b.estimate(req), nil
-}
-
-// estimate counts the tokens of a prompt by the built-in vocabulary.
-func (b *Backend) estimate(req *model.Request) int { return model.PromptTokens(req, b.estimateText) }
-
-// estimateText counts the tokens of a text. Histories repeat from turn to turn,
-// so counts of long texts are kept.
-func (b *Backend) estimateText(text string) int {
-	if len(text) < cachedText {
-		return o200k(text)
-	}
-	key := b.counts.key(text)
-	if count, ok := b.counts.get(key); ok {
-		return count
-	}
-	count := o200k(text)
-	b.counts.put(key, count)
-	return count
+	return b.estimate(ctx, req, window)
 }
 
 // vocabulary is loaded when it is first needed: it takes 20 ms and 6 MB.
@@ -81,9 +65,9 @@ type tokenizer struct {
 	window  atomic.Int64 // the context window that the server told, in tokens
 }
 
-// countTokens counts the tokens of a prompt with the server's tokenizer. It
-// reports whether it could.
-func (t *target) countTokens(ctx context.Context, known *cache, req *model.Request) (int, bool) {
+// countTokens counts the tokens of a prompt with the server's tokenizer, up to
+// where there are more than most. It reports whether it could.
+func (t *target) countTokens(ctx context.Context, known *cache, req *model.Request, most int) (int, bool) {
 	if t.tokenizer.missing.Load() {
 		return 0, false
 	}
@@ -98,11 +82,18 @@ func (t *target) countTokens(ctx context.Context, known *cache, req *model.Reque
 	if count, ok := known.get(key); ok {
 		return count + around, true
 	}
-	count, ok := t.tokenize(ctx, name, text.String())
-	if ok {
+	count := 0
+	for piece, rest := cut(text.String(), tokenizePiece); piece != "" && count <= most; piece, rest = cut(rest, tokenizePiece) {
+		n, ok := t.tokenize(ctx, name, piece)
+		if !ok {
+			return 0, false
+		}
+		count += n
+	}
+	if count <= most {
 		known.put(key, count)
 	}
-	return count + around, ok
+	return count + around, true
 }
 
 // tokenize asks the server how many tokens a text has. vLLM and SGLang read

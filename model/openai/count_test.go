@@ -1,0 +1,62 @@
+package openai
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+func TestPiecesHaveAsManyTokensAsTheWhole(t *testing.T) {
+	b := &Backend{counts: newCache()}
+	for name, text := range map[string]string{
+		"prose":         strings.Repeat("The quick brown fox jumps over the lazy dog. ", 2000),
+		"one character": strings.Repeat("x", 100_000),
+		"wide ones":     strings.Repeat("漢字", 10_000),
+	} {
+		got, want := b.estimateText(text), o200k(text)
+		if off := got - want; off < 0 || off > want/500+8 {
+			t.Errorf("%s: got %d, want %d", name, got, want)
+		}
+	}
+}
+
+func TestCountingStopsOverTheWindow(t *testing.T) {
+	b := &Backend{counts: newCache()}
+	var long strings.Builder
+	for i := range 1 << 20 {
+		long.WriteString(strings.Repeat(" ", 1+i%5))
+		long.WriteByte('x')
+	}
+	req := &model.Request{Messages: []model.Message{model.TextMessage(model.User, long.String())}}
+	start := time.Now()
+	count, err := b.estimate(t.Context(), req, 1000)
+	if err != nil || count <= 1000 || count > 1000+countPiece {
+		t.Errorf("got %d, %v, after %v", count, err, time.Since(start))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if count, err := b.estimate(ctx, req, 1<<30); err != context.Canceled || count > 100 {
+		t.Errorf("for nobody: got %d, %v", count, err)
+	}
+}
+
+func FuzzCut(f *testing.F) {
+	f.Add("a b", 70)
+	f.Fuzz(func(t *testing.T, text string, size int) {
+		size = 70 + max(size, 0)%100
+		var all strings.Builder
+		for rest := text; rest != ""; {
+			var piece string
+			if piece, rest = cut(rest, size); piece == "" || len(piece) > size {
+				t.Fatalf("a piece of %d bytes, at most %d", len(piece), size)
+			}
+			all.WriteString(piece)
+		}
+		if all.String() != text {
+			t.Error("the pieces are not the text")
+		}
+	})
+}
