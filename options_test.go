@@ -18,7 +18,6 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
-	"github.com/seed-506d8e5d/svc/responses"
 )
 
 // every does one operation of each kind that calls a model, and returns its
@@ -43,10 +42,7 @@ func every(t *testing.T, service *svc.Service, caller svc.Caller, text string) m
 	errs["StreamChat"] = err
 	events, err := service.StreamResponse(ctx, caller, say(text))
 	if err == nil {
-		for event, e := range events {
-			if event.Type == responses.EventFailed {
-				e = event.Response.Error.Cause
-			}
+		for _, e := range events {
 			err = errors.Join(err, e)
 		}
 	}

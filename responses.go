@@ -8,9 +8,9 @@ import (
 	"github.com/seed-506d8e5d/svc/responses"
 )
 
-// CreateResponse makes a turn and returns its response: also that of a turn that
-// failed in the middle, with the status failed. The error is what refused the
-// request before it began.
+// CreateResponse makes a turn and returns its response. The error is what refused
+// the request before it began, or a *[responses.TurnError] with the response of a
+// turn that failed or was cancelled in the middle.
 func (s *Service) CreateResponse(ctx context.Context, caller Caller, req *responses.Request) (*responses.Response, error) {
 	named := *req
 	named.Model = s.modelID(req.Model)
@@ -20,7 +20,8 @@ func (s *Service) CreateResponse(ctx context.Context, caller Caller, req *respon
 }
 
 // StreamResponse makes a turn and yields its events. What refuses the request is
-// the error, or the one thing that the sequence yields; see [responses.Service.Stream].
+// the error, or the one thing that the sequence yields; what ends a turn in the
+// middle is the last thing, a *[responses.TurnError]. See [responses.Service.Stream].
 func (s *Service) StreamResponse(ctx context.Context, caller Caller, req *responses.Request) (iter.Seq2[responses.Event, error], error) {
 	named := *req
 	named.Model = s.modelID(req.Model)

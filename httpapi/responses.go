@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"iter"
 	"net/http"
 
@@ -31,6 +32,9 @@ func (a *API) createResponse(c *call) error {
 		return c.responseEvents(events)
 	}
 	r, err := a.service.CreateResponse(c.ctx(), c.caller, req)
+	if ended, ok := errors.AsType[*responses.TurnError](err); ok {
+		r, err = ended.Response, nil
+	}
 	if err != nil {
 		return err
 	}
@@ -50,6 +54,9 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 	var buffer []byte
 	ended := false
 	for event, err := range events {
+		if ended {
+			break // the error that the last event told of
+		}
 		if err != nil {
 			return err // the first thing: it is an answer of its own
 		}

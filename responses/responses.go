@@ -92,7 +92,7 @@ func New(o Options) *Service {
 // Otherwise the sequence begins with [EventCreated], when the model has taken the
 // request or after half a second, and ends with
 // [EventCompleted], or with [EventError] and [EventFailed] where the turn failed
-// in the middle. Before its last event the turn is charged and, unless the
+// in the middle; the error that follows is a *[TurnError] then. Before its last event the turn is charged and, unless the
 // request or the caller's organization forbids it, stored: as a failed one too,
 // and as a cancelled one when ctx ends or the consumer stops. The sequence is
 // single use.
@@ -106,9 +106,9 @@ func (s *Service) Stream(ctx context.Context, caller accounts.Caller, req *Reque
 }
 
 // Create makes a turn and returns its response, which is the one that the last
-// event of [Service.Stream] carries: also that of a turn that failed in the
-// middle, with the status failed. The error is what refused the request, or that
-// ctx has ended.
+// event of [Service.Stream] carries. The error is what refused the request, or a
+// *[TurnError] with the response of a turn that failed or was cancelled in the
+// middle, as it is when ctx ends.
 func (s *Service) Create(ctx context.Context, caller accounts.Caller, req *Request) (*Response, error) {
 	t, err := s.begin(ctx, caller, req)
 	if err != nil {
@@ -120,9 +120,6 @@ func (s *Service) Create(ctx context.Context, caller accounts.Caller, req *Reque
 		return true
 	})
 	if err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil && last.Type != EventCompleted {
 		return nil, err
 	}
 	return last.Response, nil

@@ -84,6 +84,16 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// died returns the response of a turn that came to no good end.
+func died(t testing.TB, err error) *responses.Response {
+	t.Helper()
+	var e *responses.TurnError
+	if !errors.As(err, &e) {
+		t.Fatalf("got %v, want a *responses.TurnError", err)
+	}
+	return e.Response
+}
+
 // charges returns the tokens of the billed calls, input and output.
 func (f *fixture) charges(t *testing.T) (list []string) {
 	t.Helper()
@@ -235,10 +245,15 @@ func TestACallerThatLeavesDuringASearch(t *testing.T) {
 		var last responses.Event
 		events, err := f.Stream(ctx, f.caller, asking("Hi", responses.SearchTool()))
 		must(t, err)
-		for last, err = range events {
-			must(t, err)
+		var ended error
+		for event, err := range events {
+			if ended = err; err == nil {
+				last = event
+			}
 		}
 		is := is.New(t)
+		is.Equal(died(t, ended), last.Response)
+		is.True(fault.Is(ended, fault.Canceled))
 		is.Equal(last.Type, responses.EventFailed)
 		is.Equal(last.Response.Status, responses.Cancelled)
 		is.Equal(len(last.Response.Output), 1)
@@ -257,7 +272,8 @@ func TestCreateOfACallerThatHasLeft(t *testing.T) {
 		}()
 		_, err := f.Create(ctx, f.caller, ask("Hi"))
 		is := is.New(t)
-		is.Equal(err, context.Canceled)
+		is.True(errors.Is(err, context.Canceled))
+		is.Equal(died(t, err).Status, responses.Cancelled)
 		is.Equal(f.charges(t), []string{"11+7"})
 	})
 }
@@ -270,9 +286,9 @@ func TestATurnThatCannotBeStored(t *testing.T) {
 		f.store.fail(errors.New("the disk is on fire"))
 		return nil
 	}
-	r, err := f.Create(t.Context(), f.caller, ask("Hi"))
+	_, err := f.Create(t.Context(), f.caller, ask("Hi"))
 	is := is.New(t)
-	is.NoErr(err)
+	r := died(t, err)
 	is.Equal(r.Status, responses.Failed)
 	is.Equal(r.Incomplete, "")
 	is.Equal(r.Error.Code, "internal_error")
@@ -423,9 +439,8 @@ func TestABackendThatBreaksItsContract(t *testing.T) {
 		"arguments without a call": modeltest.Events(model.TextDelta{Text: "H"}, model.ToolCallDelta{Arguments: "{"}),
 	} {
 		f := newFixture(t, responses.Options{Backend: modeltest.New(answer)})
-		r, err := f.Create(t.Context(), f.caller, ask("Hi"))
-		must(t, err)
-		if r.Error == nil || r.Error.Code != "model_error" || r.Error.Message != "The model's answer broke off." {
+		_, err := f.Create(t.Context(), f.caller, ask("Hi"))
+		if r := died(t, err); r.Error == nil || r.Error.Code != "model_error" || r.Error.Message != "The model's answer broke off." {
 			t.Errorf("%s: got %+v", name, r.Error)
 		}
 	}

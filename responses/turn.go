@@ -296,6 +296,9 @@ func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
 		err = context.Canceled
 	}
 	t.end(ctx, err)
+	if t.response.Status != Completed && !t.emitter.stopped {
+		yield(Event{}, &TurnError{t.response})
+	}
 }
 
 // generate runs the model, and the searches it asks for, until it has answered
