@@ -30,6 +30,12 @@ func (s *Service) Conversation(ctx context.Context, caller Caller, id string) (c
 	return s.conversations.Get(ctx, caller, id)
 }
 
+// Conversations returns a page of the organization's conversations, 1 to 100, by
+// the time of their creation.
+func (s *Service) Conversations(ctx context.Context, caller Caller, p Page) (List[conversations.Conversation], error) {
+	return s.conversations.List(ctx, caller, p)
+}
+
 // UpdateConversation replaces all metadata of a conversation. The error is
 // NotFound or Invalid.
 func (s *Service) UpdateConversation(ctx context.Context, caller Caller, id string, metadata map[string]string) (conversations.Conversation, error) {

@@ -35,6 +35,12 @@ func (s *Service) Response(ctx context.Context, caller Caller, id string) (*resp
 	return s.responses.Get(ctx, caller, id)
 }
 
+// Responses returns a page of the organization's stored responses, 1 to 100, by
+// the time of their creation.
+func (s *Service) Responses(ctx context.Context, caller Caller, p Page) (List[*responses.Response], error) {
+	return s.responses.List(ctx, caller, p)
+}
+
 // ReplayResponse yields the events of a stored response again. The error is
 // NotFound.
 func (s *Service) ReplayResponse(ctx context.Context, caller Caller, id string) (iter.Seq2[responses.Event, error], error) {

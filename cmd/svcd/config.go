@@ -21,6 +21,7 @@ type config struct {
 	drain  time.Duration
 
 	adminKey    string
+	console     bool
 	maxRequests int
 	tlsCert     string
 	tlsKey      string
@@ -40,6 +41,7 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.data, "data", "./svc-data", "`directory` of the data; "+inMemory+" keeps everything in memory")
 	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
 	flags.StringVar(&c.adminKey, "admin-key", "", "a `key` that may administer at /admin/v1; without it nobody can")
+	flags.BoolVar(&c.console, "console", true, "serve pages for people at /console")
 	flags.IntVar(&c.maxRequests, "max-requests", httpapi.DefaultMaxRequests, "how `many` requests may run at once; one more is refused")
 	flags.StringVar(&c.tlsCert, "tls-cert", "", "`file` with the server's certificate and its chain, PEM; serves HTTPS")
 	flags.StringVar(&c.tlsKey, "tls-key", "", "`file` with the certificate's key, PEM")

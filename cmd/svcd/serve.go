@@ -64,12 +64,18 @@ func (e environment) serve(ctx context.Context, c config) error {
 	if err == nil {
 		service, key, err = c.open(ctx, logger, store, backend, observer)
 	}
+	var handler http.Handler
+	var link string // signs in to the console with the key
+	if err == nil {
+		handler = httpapi.New(service, httpapi.Options{
+			Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, Metrics: observer.Metrics(), Ready: ctx.Err,
+		})
+		handler, link, err = c.withConsole(handler, service, key, logger)
+	}
 	if err == nil {
 		defer probe(ctx, backend)()
-		gate.open(httpapi.New(service, httpapi.Options{
-			Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, Metrics: observer.Metrics(), Ready: ctx.Err,
-		}))
-		e.announce(c.url(listener.Addr()), key)
+		gate.open(handler)
+		e.announce(c.url(listener.Addr()), key, link)
 		select {
 		case <-ctx.Done():
 			logger.Info("shutting down", "drain", c.drain, "grace", c.grace)
@@ -192,15 +198,15 @@ func shutDown(server *http.Server, service *svc.Service, grace time.Duration, ca
 }
 
 // gate hands requests to the handler of the moment.
-type gate struct{ handler atomic.Pointer[httpapi.API] }
+type gate struct{ handler atomic.Pointer[http.Handler] }
 
-func (g *gate) open(h *httpapi.API) { g.handler.Store(h) }
+func (g *gate) open(h http.Handler) { g.handler.Store(&h) }
 
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.handler.Load().ServeHTTP(w, r) }
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*g.handler.Load()).ServeHTTP(w, r) }
 
 // announce prints the server's URL and, where the first start made a key, the
-// key and a command to try it with.
-func (e environment) announce(url, key string) {
+// key, a command to try it with, and a link to the console.
+func (e environment) announce(url, key, link string) {
 	fmt.Fprintf(e.stdout, "svcd listens on %s\n", url)
 	if key == "" {
 		return
@@ -212,6 +218,9 @@ Try it:
 
 curl %s/v1/systemone -H "Authorization: Bearer %s" -H "Content-Type: application/json" -d '%s'
 `, key, url, key, firstDecision)
+	if link != "" {
+		fmt.Fprintf(e.stdout, "\nOr in a browser, signed in by this link once and for ten minutes:\n\n%s%s\n", url, link)
+	}
 }
 
 // firstDecision is the body of the command that a newcomer pastes.

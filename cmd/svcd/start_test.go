@@ -64,6 +64,12 @@ func TestFirstStart(t *testing.T) {
 	if lines.Text() != curl {
 		t.Fatalf("\ngot  %s\nwant %s", lines.Text(), curl)
 	}
+	link := regexp.MustCompile(`^` + regexp.QuoteMeta(url) + `/console/signin/[A-Za-z0-9_-]{22}$`)
+	for lines.Scan() && !link.MatchString(lines.Text()) {
+		if lines.Text() != "" && !strings.HasPrefix(lines.Text(), "Or in a browser") {
+			t.Fatalf("svcd printed %q", lines.Text())
+		}
+	}
 	req, err := http.NewRequestWithContext(ctx, "POST", url+"/v1/systemone", strings.NewReader(firstDecision))
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,54 @@
+package browser_test
+
+import (
+	"strings"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// awaited makes an evaluation wait for the promise that it returns.
+func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+
+// prepare signs in with both keys and leaves something of everything.
+func prepare(v visitor) {
+	v.Helper()
+	v.signIn(adminKey)
+	v.signIn(v.key)
+	v.do(chromedp.Evaluate(`Promise.all([
+	  fetch("/v1/responses", {method: "POST", headers: {Authorization: "Bearer `+v.key+`"}, body: JSON.stringify({model: "svc-preview", input: "The warehouse in Antwerp closes at eight. It opens at nine."})}),
+	  fetch("/v1/chat/completions", {method: "POST", headers: {Authorization: "Bearer `+v.key+`"}, body: JSON.stringify({model: "svc-preview", store: true, messages: [{role: "user", content: "When do you open?"}]})}),
+	  fetch("/v1/systemone", {method: "POST", headers: {Authorization: "Bearer `+v.key+`"}, body: JSON.stringify({model: "svc-snap-preview", state: "I was charged twice.", questions: {unhappy: {type: "noul", instructions: "Is the customer unhappy?"}}})}),
+	]).then((all) => all.map((one) => one.status).join())`, nil, awaited))
+	v.do(chromedp.Evaluate(`(() => {
+	  const form = new FormData();
+	  form.append("purpose", "assistants");
+	  form.append("file", new File(["Returns are accepted within 30 days."], "returns.txt", {type: "text/plain"}));
+	  return fetch("/v1/files", {method: "POST", headers: {Authorization: "Bearer `+v.key+`"}, body: form}).then((r) => r.status);
+	})()`, nil, awaited))
+}
+
+// page is a page of the console.
+type place struct{ name, path string }
+
+// everyPage lists every page, those of single objects with the newest.
+func everyPage(v visitor) []place {
+	v.Helper()
+	pages := []place{
+		{"decide", "/decide"}, {"respond", "/respond"}, {"files", "/files"}, {"conversations", "/conversations"},
+		{"responses", "/responses"}, {"completions", "/completions"}, {"usage", "/usage"},
+		{"organizations", "/admin/organizations"}, {"keys", "/admin/keys"}, {"audit", "/admin/audit"}, {"system", "/admin/system"},
+	}
+	for _, list := range []place{{"file", "/files"}, {"conversation", "/conversations"}, {"response", "/responses"},
+		{"completion", "/completions"}, {"organization", "/admin/organizations"}} {
+		v.open(list.path)
+		var href string
+		v.do(chromedp.Evaluate(`document.querySelector("main li a, main tbody a").getAttribute("href")`, &href))
+		path := strings.TrimPrefix(href, "/console")
+		pages = append(pages, place{list.name, path})
+		if list.name == "response" {
+			pages = append(pages, place{"respond-continued", "/respond?response=" + strings.TrimPrefix(path, "/responses/")})
+		}
+	}
+	return pages
+}

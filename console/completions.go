@@ -1,0 +1,95 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/chat"
+)
+
+func (c *Console) completionsPage(v *visit) error {
+	if v.find(strings.TrimSpace(v.r.FormValue("q"))) {
+		return nil
+	}
+	result, err := search(v,
+		func(p svc.Page) (svc.List[chat.Completion], error) {
+			return c.service.ChatCompletions(v.ctx(), v.caller, chat.Filter{}, p)
+		},
+		func(completion chat.Completion) string { return completion.ID },
+		func(completion chat.Completion, words string) bool {
+			return has(words, completion.Model, answerOf(completion)) || hasTag(words, completion.Metadata)
+		})
+	if err != nil {
+		return err
+	}
+	return v.render("completions", "Completions", result)
+}
+
+func answerOf(completion chat.Completion) string {
+	if completion.Content != nil {
+		return *completion.Content
+	}
+	return ""
+}
+
+// completionView is a stored chat completion with the messages it answers.
+type completionView struct {
+	Token      string
+	Completion *chat.Completion
+	Messages   []itemView
+	Answer     []itemView
+	Next       string
+}
+
+func (c *Console) completionPage(v *visit) error {
+	id := v.r.PathValue("id")
+	completion, err := c.service.ChatCompletion(v.ctx(), v.caller, id)
+	if err != nil {
+		return err
+	}
+	messages, err := c.service.ChatMessages(v.ctx(), v.caller, id, svc.Page{Limit: pageSize, After: v.r.FormValue("after")})
+	if err != nil {
+		return err
+	}
+	view := completionView{Token: v.session.Token, Completion: completion}
+	for _, m := range messages.Items {
+		view.Messages = append(view.Messages, viewMessage(m))
+	}
+	if n := len(messages.Items); n > 0 {
+		view.Next = nextPage(messages.HasMore, messages.Items[n-1].ID, "")
+	}
+	if text := answerOf(*completion); text != "" {
+		view.Answer = append(view.Answer, itemView{Kind: "message", Role: "assistant", Text: clip(maxShown, text)})
+	}
+	for _, call := range completion.ToolCalls {
+		view.Answer = append(view.Answer, itemView{Kind: "call", Name: call.Name, Text: clip(maxShown, call.Arguments)})
+	}
+	return v.render("completion", "Completion", view)
+}
+
+func viewMessage(m chat.StoredMessage) itemView {
+	view := itemView{ID: m.ID, Kind: "message", Role: string(m.Role)}
+	var text []string
+	for _, part := range m.Content {
+		switch p := part.(type) {
+		case chat.Text:
+			text = append(text, string(p))
+		default:
+			text = append(text, fmt.Sprintf("(%T)", p))
+		}
+	}
+	for _, call := range m.ToolCalls {
+		text = append(text, call.Name+" "+call.Arguments)
+	}
+	view.Text = clip(maxShown, strings.Join(text, "\n"))
+	view.Partial = strings.HasSuffix(view.Text, "…")
+	return view
+}
+
+func (c *Console) deleteCompletion(v *visit) error {
+	if err := c.service.DeleteChatCompletion(v.ctx(), v.caller, v.r.PathValue("id")); err != nil {
+		return err
+	}
+	return v.redirect("/completions")
+}

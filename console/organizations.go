@@ -1,0 +1,119 @@
+package console
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+func (c *Console) organizationsPage(v *visit) error {
+	if id := strings.TrimSpace(v.r.FormValue("q")); strings.HasPrefix(id, "org_") {
+		return v.redirect("/admin/organizations/" + id)
+	}
+	result, err := search(v, func(p svc.Page) (svc.List[accounts.Organization], error) { return c.service.Organizations(v.ctx(), p) },
+		func(o accounts.Organization) string { return o.ID },
+		func(o accounts.Organization, words string) bool { return has(words, o.Name, string(o.Status)) })
+	if err != nil {
+		return err
+	}
+	return v.render("organizations", "Organizations", result)
+}
+
+// organizationView is an organization with its keys.
+type organizationView struct {
+	Token        string
+	Organization accounts.Organization
+	Keys         []accounts.APIKey
+	Next         string
+	Created      *accounts.APIKey // a key that was just made, with its secret
+}
+
+func (c *Console) organizationPage(v *visit) error {
+	return c.showOrganization(v, v.r.PathValue("id"), nil)
+}
+
+func (c *Console) showOrganization(v *visit, id string, created *accounts.APIKey) error {
+	o, err := c.service.Organization(v.ctx(), id)
+	if err != nil {
+		return err
+	}
+	keys, err := c.service.Keys(v.ctx(), id, newest(v.r))
+	if err != nil {
+		return err
+	}
+	view := organizationView{Token: v.session.Token, Organization: o, Keys: keys.Items, Created: created}
+	if n := len(keys.Items); n > 0 {
+		view.Next = nextPage(keys.HasMore, keys.Items[n-1].ID, "")
+	}
+	return v.render("organization", o.Name, view)
+}
+
+func (c *Console) createOrganization(v *visit) error {
+	n := accounts.NewOrganization{Name: v.r.PostForm.Get("name"), ZeroDataRetention: v.r.PostForm.Get("zero_data_retention") != ""}
+	var err error
+	if text := v.r.PostForm.Get("credits"); text != "" {
+		if n.Credits, err = accounts.ParseDollars(text); err != nil {
+			return err
+		}
+	}
+	if n.RequestsPerMinute, err = v.number("requests_per_minute"); err != nil {
+		return err
+	}
+	if n.TokensPerMinute, err = v.number("tokens_per_minute"); err != nil {
+		return err
+	}
+	o, err := c.service.CreateOrganization(v.ctx(), n)
+	if err != nil {
+		return err
+	}
+	return v.redirect("/admin/organizations/" + o.ID)
+}
+
+// number reads a whole number of a form; an empty field is 0.
+func (v *visit) number(field string) (int, error) {
+	text := strings.TrimSpace(v.r.PostForm.Get(field))
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, &fault.Error{Kind: fault.Invalid, Param: field, Message: "A limit must be a whole number; 0 is none."}
+	}
+	return n, nil
+}
+
+func (c *Console) updateOrganization(v *visit) error {
+	name, status := v.r.PostForm.Get("name"), accounts.Status(v.r.PostForm.Get("status"))
+	zero := v.r.PostForm.Get("zero_data_retention") != ""
+	requests, err := v.number("requests_per_minute")
+	if err != nil {
+		return err
+	}
+	tokens, err := v.number("tokens_per_minute")
+	if err != nil {
+		return err
+	}
+	id := v.r.PathValue("id")
+	_, err = c.service.UpdateOrganization(v.ctx(), id, accounts.OrganizationUpdate{
+		Name: &name, Status: &status, ZeroDataRetention: &zero, RequestsPerMinute: &requests, TokensPerMinute: &tokens,
+	})
+	if err != nil {
+		return err
+	}
+	return v.redirect("/admin/organizations/" + id)
+}
+
+func (c *Console) addCredits(v *visit) error {
+	amount, err := accounts.ParseDollars(strings.TrimSpace(v.r.PostForm.Get("amount")))
+	if err != nil {
+		return err
+	}
+	id := v.r.PathValue("id")
+	if _, err := c.service.AddCredits(v.ctx(), id, amount); err != nil {
+		return err
+	}
+	return v.redirect("/admin/organizations/" + id)
+}

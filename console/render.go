@@ -1,0 +1,293 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// pages are the templates by name, each with the layout.
+type pages map[string]*template.Template
+
+// parsePages reads the templates. Links in them begin with the prefix.
+func parsePages(prefix string) (pages, error) {
+	functions := template.FuncMap{
+		"href":    func(parts ...any) string { return prefix + fmt.Sprint(parts...) },
+		"static":  func(name string) (string, error) { return staticPath(prefix, name) },
+		"when":    func(unix int64) string { return time.Unix(unix, 0).UTC().Format("2006-01-02 15:04:05") },
+		"iso":     func(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) },
+		"percent": func(p float64) string { return fmt.Sprintf("%.1f %%", 100*p) },
+		"width":   func(p float64) string { return fmt.Sprintf("%.2f", 100*p) },
+		"bytes":   sizeText,
+		"clip":    clip,
+		"query":   url.QueryEscape,
+	}
+	layout, err := template.New("layout").Funcs(functions).ParseFS(templates, "templates/layout.html", "templates/parts.html")
+	if err != nil {
+		return nil, err
+	}
+	result := make(pages)
+	files, err := fs.Glob(templates, "templates/*.html")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(path.Base(file), ".html")
+		if name == "layout" || name == "parts" {
+			continue
+		}
+		page, err := template.Must(layout.Clone()).ParseFS(templates, file)
+		if err != nil {
+			return nil, err
+		}
+		result[name] = page
+	}
+	return result, nil
+}
+
+// staticPath is the path of a static file with the hash of its content, so that
+// browsers may keep it for ever.
+func staticPath(prefix, name string) (string, error) {
+	data, err := static.ReadFile("static/" + name)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return prefix + "/static/" + name + "?v=" + hex.EncodeToString(sum[:6]), nil
+}
+
+// clip cuts a text that is only shown to be recognized.
+func clip(limit int, text string) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
+
+func sizeText(n int64) string {
+	const unit = 1024
+	switch {
+	case n < unit:
+		return fmt.Sprintf("%d B", n)
+	case n < unit*unit:
+		return fmt.Sprintf("%.1f KiB", float64(n)/unit)
+	case n < unit*unit*unit:
+		return fmt.Sprintf("%.1f MiB", float64(n)/unit/unit)
+	}
+	return fmt.Sprintf("%.2f GiB", float64(n)/unit/unit/unit)
+}
+
+// action answers a visit: it writes an answer, or writes nothing and returns an
+// error.
+type action func(*visit) error
+
+// visit is one request.
+type visit struct {
+	c       *Console
+	w       *tracked
+	r       *http.Request
+	session session
+	admin   bool
+	caller  svc.Caller // of pages that need an API key
+	status  int        // of the page; 0 is 200
+}
+
+func (v *visit) ctx() context.Context { return v.r.Context() }
+
+// tracked remembers whether an answer has begun.
+type tracked struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (t *tracked) WriteHeader(status int) {
+	t.begun = true
+	t.ResponseWriter.WriteHeader(status)
+}
+
+func (t *tracked) Write(p []byte) (int, error) {
+	t.begun = true
+	return t.ResponseWriter.Write(p)
+}
+
+func (t *tracked) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+// maxForm bounds the body of a form, files apart: 20 MiB, so that a state of
+// Decisions fits.
+const maxForm = 20 << 20
+
+// page serves one route: it restores the session, checks the token of a change,
+// runs the action and shows its error.
+func (c *Console) page(do action) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{c: c, w: &tracked{ResponseWriter: w}, r: r}
+		defer v.recover()
+		v.session, v.admin = c.restore(r)
+		err := v.checkToken()
+		if err == nil {
+			err = do(v)
+		}
+		if err != nil && !errors.Is(err, errGone) {
+			v.fail(err)
+		}
+	})
+}
+
+// checkToken refuses a change that does not carry the session's token. A visitor
+// without a session has nothing that could be forged. Files are uploaded with
+// the token in a header, or in the form before them.
+func (v *visit) checkToken() error {
+	if v.r.Method != http.MethodPost {
+		return nil
+	}
+	upload := strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/")
+	if !upload {
+		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+		if err := v.r.ParseForm(); err != nil {
+			return &fault.Error{Kind: fault.TooLarge, Message: "The form is too large or cannot be read.", Err: err}
+		}
+	}
+	if !v.session.signedIn() {
+		return nil
+	}
+	token := v.r.Header.Get("X-Console-Token")
+	if !upload && token == "" {
+		token = v.r.PostForm.Get("token")
+	}
+	if upload && token == "" {
+		return nil // uploadFiles reads it from the form
+	}
+	return v.matches(token)
+}
+
+func (v *visit) matches(token string) error {
+	if !sameText(token, v.session.Token) {
+		return &fault.Error{Kind: fault.Denied, Message: "The form is not from this session. Load the page again."}
+	}
+	return nil
+}
+
+// view is what every template gets.
+type view struct {
+	Title                     string
+	Page                      string // the template's name, for the navigation
+	Token                     string
+	SignedIn, Admin, CanAdmin bool
+	Data                      any
+}
+
+// render shows a page.
+func (v *visit) render(name, title string, data any) error {
+	var body bytes.Buffer
+	err := v.c.pages[name].ExecuteTemplate(&body, "layout", view{
+		Title: title, Page: name, Token: v.session.Token,
+		SignedIn: v.session.Key != "", Admin: v.admin, CanAdmin: v.c.opts.AdminKey != "", Data: data,
+	})
+	if err != nil {
+		return err
+	}
+	return v.html(body.Bytes())
+}
+
+// part shows a piece of a page, for a script that puts it in.
+func (v *visit) part(name, block string, data any) error {
+	var body bytes.Buffer
+	if err := v.c.pages[name].ExecuteTemplate(&body, block, data); err != nil {
+		return err
+	}
+	return v.html(body.Bytes())
+}
+
+func (v *visit) html(body []byte) error {
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if v.status != 0 {
+		v.w.WriteHeader(v.status)
+	}
+	_, err := v.w.Write(body)
+	return gone(err)
+}
+
+// redirect leads to a page below the prefix.
+func (v *visit) redirect(to string) error {
+	http.Redirect(v.w, v.r, v.c.opts.Prefix+to, http.StatusSeeOther)
+	return nil
+}
+
+// escapedPath is the request's path below the prefix with its query, to come
+// back to after the sign-in.
+func (v *visit) escapedPath() string {
+	return url.QueryEscape(strings.TrimPrefix(v.r.URL.RequestURI(), v.c.opts.Prefix))
+}
+
+// ours reports whether next is a page of the console: nobody is led elsewhere.
+func (v *visit) ours(next string) bool {
+	u, err := url.Parse(next)
+	return err == nil && strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//") && !strings.Contains(next, `\`) && u.Host == "" && u.Scheme == ""
+}
+
+// errNoPage is the error for a path without a page.
+var errNoPage = &fault.Error{Kind: fault.NotFound, Message: "There is no such page."}
+
+// fail shows an error.
+func (v *visit) fail(err error) {
+	e := fault.From(err)
+	if e.Kind == fault.Internal {
+		v.c.opts.Logger.ErrorContext(v.ctx(), "console: internal error", "path", clip(128, v.r.URL.Path), "err", err)
+	}
+	if v.w.begun {
+		panic(http.ErrAbortHandler)
+	}
+	v.status = statusOf(e.Kind)
+	if v.r.Header.Get("HX-Request") != "" {
+		v.status = http.StatusOK // the script shows what it is given in the page's place for it
+		_ = v.part("error", "error", e.Message)
+		return
+	}
+	_ = v.render("error", "That did not work", e.Message)
+}
+
+// recover turns a panic into an internal error.
+func (v *visit) recover() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	v.c.opts.Logger.ErrorContext(v.ctx(), "console: panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	v.fail(&fault.Error{Kind: fault.Internal, Message: "An internal error occurred."})
+}
+
+// statuses are the HTTP statuses of the kinds of errors; any other is 500.
+var statuses = map[fault.Kind]int{
+	fault.Invalid: http.StatusBadRequest, fault.Rejected: http.StatusBadRequest, fault.Unauthenticated: http.StatusUnauthorized,
+	fault.NoCredits: http.StatusPaymentRequired, fault.Denied: http.StatusForbidden, fault.NotFound: http.StatusNotFound,
+	fault.TooLarge: http.StatusRequestEntityTooLarge, fault.RateLimited: http.StatusTooManyRequests,
+	fault.Unavailable: http.StatusServiceUnavailable, fault.Upstream: http.StatusBadGateway,
+}
+
+func statusOf(kind fault.Kind) int {
+	if status, ok := statuses[kind]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}

@@ -1,0 +1,396 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/responses"
+)
+
+// maxTurns is how many turns of a conversation a page shows.
+const maxTurns = 50
+
+// respondForm is the playground for responses: the turns that led to a response,
+// and the form for the next.
+type respondForm struct {
+	Token        string
+	Models       []model.Info
+	Model        string
+	Instructions string
+	Previous     string // the response that the next turn continues from
+	Earlier      string // a response before the first turn shown, where there is one
+	Turns        []turnView
+	Calls        []*conversations.FunctionCall // of the last turn, which wait for their outputs
+	Search       bool
+	Tools        string
+	Wrong        string
+}
+
+// turnView is a turn of a conversation: what was said to the model, and what
+// came of it.
+type turnView struct {
+	ID       string
+	Status   string
+	Model    string
+	Error    string
+	Input    []itemView
+	Output   []itemView
+	Tokens   string
+	Snippets []snippet
+}
+
+// itemView is an item of a conversation as it is shown.
+type itemView struct {
+	ID      string
+	Kind    string // message, call, output, search, or other
+	Role    string
+	Name    string // of a call: the function; of a search: what was searched
+	Text    string
+	Files   []string // IDs
+	Partial bool     // whether Text was cut
+}
+
+// maxShown is how much of one text a page shows, in bytes.
+const maxShown = 100_000
+
+func viewItems(items []conversations.Item) []itemView {
+	var all []itemView
+	for _, item := range items {
+		view := viewItem(item)
+		if view.Partial = len(view.Text) > maxShown; view.Partial {
+			view.Text = clip(maxShown, view.Text)
+		}
+		all = append(all, view)
+	}
+	return all
+}
+
+func viewItem(item conversations.Item) itemView {
+	view := itemView{ID: item.ItemID(), Kind: "other"}
+	switch item := item.(type) {
+	case *conversations.Message:
+		view.Kind, view.Role = "message", string(item.Role)
+		var text []string
+		for _, p := range item.Content {
+			if p.FileID != "" {
+				view.Files = append(view.Files, p.FileID)
+				continue
+			}
+			text = append(text, p.Text)
+		}
+		view.Text = strings.Join(text, "\n")
+	case *conversations.FunctionCall:
+		view.Kind, view.Name, view.Text = "call", item.Name, item.Arguments
+	case *conversations.FunctionCallOutput:
+		view.Kind, view.Name, view.Text = "output", item.CallID, item.Output
+	case *conversations.WebSearch:
+		view.Kind, view.Name = "search", strings.Join(item.Queries, " · ")
+	}
+	return view
+}
+
+func viewTurn(r *responses.Response, input []conversations.Item) turnView {
+	t := turnView{ID: r.ID, Status: string(r.Status), Model: r.Echo.Model, Input: viewItems(input), Output: viewItems(r.Output)}
+	if r.Error != nil {
+		t.Error = r.Error.Message
+	}
+	if u := r.Usage; u != nil {
+		t.Tokens = fmt.Sprintf("%d in, %d out", u.InputTokens, u.OutputTokens)
+	}
+	return t
+}
+
+func (c *Console) respondPage(v *visit) error {
+	form := respondForm{Previous: v.r.FormValue("response"), Model: v.r.FormValue("model")}
+	return c.showRespond(v, form)
+}
+
+func (c *Console) showRespond(v *visit, form respondForm) error {
+	form.Token = v.session.Token
+	for _, info := range c.service.Models(v.caller) {
+		if info.Generates {
+			form.Models = append(form.Models, info)
+		}
+	}
+	if err := c.readTurns(v, &form); err != nil {
+		return err
+	}
+	return v.render("respond", "Respond", form)
+}
+
+// readTurns follows the turns back from the one that is continued.
+func (c *Console) readTurns(v *visit, form *respondForm) error {
+	for id := form.Previous; id != ""; {
+		if len(form.Turns) == maxTurns {
+			form.Earlier = id
+			break
+		}
+		r, err := c.service.Response(v.ctx(), v.caller, id)
+		if err != nil {
+			if id != form.Previous && fault.From(err).Kind == fault.NotFound {
+				break // an earlier one was deleted
+			}
+			return err
+		}
+		input, err := c.service.ResponseInput(v.ctx(), v.caller, id, svc.Page{Limit: conversations.MaxPage})
+		if err != nil {
+			return err
+		}
+		if id == form.Previous {
+			form.continues(r)
+		}
+		turn := viewTurn(r, input.Items)
+		turn.Snippets = snippets(v.origin(), "/v1/responses", turnJSON(r, input.Items))
+		form.Turns = append([]turnView{turn}, form.Turns...)
+		id = r.Echo.PreviousResponseID
+	}
+	return nil
+}
+
+// turnJSON is the request of a turn as a client writes it.
+func turnJSON(r *responses.Response, input []conversations.Item) []byte {
+	var tools []any
+	for _, tool := range r.Echo.Tools {
+		if tool.Search {
+			tools = append(tools, map[string]string{"type": responses.WebSearchPreview})
+			continue
+		}
+		tools = append(tools, wireOf(tool))
+	}
+	return marshal(struct {
+		Model        string               `json:"model"`
+		Instructions string               `json:"instructions,omitempty"`
+		Previous     string               `json:"previous_response_id,omitempty"`
+		Input        []conversations.Item `json:"input"`
+		Tools        []any                `json:"tools,omitempty"`
+	}{r.Echo.Model, r.Echo.Instructions, r.Echo.PreviousResponseID, withoutIDs(input), tools})
+}
+
+// withoutIDs are input items as a caller sends them: the service names them anew.
+func withoutIDs(items []conversations.Item) []conversations.Item {
+	var all []conversations.Item
+	for _, item := range items {
+		switch item := item.(type) {
+		case *conversations.Message:
+			m := *item
+			m.ID, m.Status = "", ""
+			all = append(all, &m)
+		case *conversations.FunctionCallOutput:
+			o := *item
+			o.ID = ""
+			all = append(all, &o)
+		default:
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
+// continues sets the form up for the turn after r: the same model, tools and
+// instructions, and the outputs that r waits for.
+func (f *respondForm) continues(r *responses.Response) {
+	if f.Model == "" {
+		f.Model = r.Echo.Model
+	}
+	f.Instructions = r.Echo.Instructions
+	var tools []model.Tool
+	for _, tool := range r.Echo.Tools {
+		if tool.Search {
+			f.Search = true
+			continue
+		}
+		tools = append(tools, tool)
+	}
+	f.Tools = toolsJSON(tools)
+	for _, item := range r.Output {
+		if call, ok := item.(*conversations.FunctionCall); ok {
+			f.Calls = append(f.Calls, call)
+		}
+	}
+}
+
+// respond makes a turn. A browser with scripts follows it as it is made; another
+// one is led to the page that shows it.
+func (c *Console) respond(v *visit) error {
+	req, err := readRespondForm(v)
+	if err == nil {
+		_, err = c.service.Admit(v.caller)
+	}
+	if err != nil {
+		return err
+	}
+	if strings.Contains(v.r.Header.Get("Accept"), "text/event-stream") {
+		events, err := c.service.StreamResponse(v.ctx(), v.caller, req)
+		if err != nil {
+			return err
+		}
+		return c.follow(v, events)
+	}
+	r, err := c.service.CreateResponse(v.ctx(), v.caller, req)
+	if err != nil {
+		return err
+	}
+	return v.redirect("/respond?response=" + r.ID)
+}
+
+func readRespondForm(v *visit) (*responses.Request, error) {
+	f := v.r.PostForm
+	req := &responses.Request{Model: f.Get("model"), Instructions: f.Get("instructions"), PreviousResponseID: f.Get("previous")}
+	outputs := f["output"]
+	for i, call := range f["call_id"] {
+		if i < len(outputs) && outputs[i] != "" {
+			req.Input = append(req.Input, &conversations.FunctionCallOutput{CallID: call, Output: outputs[i]})
+		}
+	}
+	message := &conversations.Message{Role: model.User}
+	for _, id := range f["file_id"] {
+		if id != "" {
+			message.Content = append(message.Content, conversations.Part{Type: conversations.InputFile, FileID: id})
+		}
+	}
+	if text := strings.ReplaceAll(f.Get("text"), "\r\n", "\n"); text != "" {
+		message.Content = append(message.Content, conversations.Part{Type: conversations.InputText, Text: text})
+	}
+	if len(message.Content) > 0 {
+		req.Input = append(req.Input, message)
+	}
+	if len(req.Input) == 0 {
+		return nil, &fault.Error{Kind: fault.Invalid, Message: "Write a message first."}
+	}
+	tools, err := parseTools(f.Get("tools"))
+	if err != nil {
+		return nil, err
+	}
+	req.Tools = tools
+	if f.Get("search") != "" {
+		req.Tools = append(req.Tools, responses.SearchTool())
+	}
+	return req, nil
+}
+
+// wireTool is a function tool as the interface writes it.
+type wireTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+	Strict      bool            `json:"strict,omitempty"`
+}
+
+func wireOf(t model.Tool) wireTool {
+	return wireTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: t.Parameters, Strict: t.Strict}
+}
+
+// parseTools reads the function tools of the form: a JSON array as in a request.
+func parseTools(text string) ([]model.Tool, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var all []wireTool
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return nil, &fault.Error{Kind: fault.Invalid, Message: "The tools must be a JSON array of function tools.", Err: err}
+	}
+	var tools []model.Tool
+	for _, t := range all {
+		if t.Type != "function" {
+			return nil, &fault.Error{Kind: fault.Invalid, Message: "The playground takes tools of the type function only."}
+		}
+		tools = append(tools, model.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Strict: t.Strict})
+	}
+	return tools, nil
+}
+
+func toolsJSON(tools []model.Tool) string {
+	if len(tools) == 0 {
+		return ""
+	}
+	var all []wireTool
+	for _, t := range tools {
+		all = append(all, wireOf(t))
+	}
+	data, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// stallTimeout is how long a browser may take no bytes of a stream.
+const stallTimeout = time.Minute
+
+// follow sends a turn as it is made, as events for static/console.js: "text" with
+// the next piece of a message, "item" with the HTML of an item that is complete,
+// "end" with the response's ID, and "wrong" with why there is none.
+func (c *Console) follow(v *visit, events iter.Seq2[responses.Event, error]) error {
+	rc := http.NewResponseController(v.w.ResponseWriter)
+	send := func(event string, data any) bool {
+		if !v.w.begun {
+			v.w.Header().Set("Content-Type", "text/event-stream")
+			v.w.Header().Set("X-Accel-Buffering", "no")
+			v.w.WriteHeader(http.StatusOK)
+		}
+		_ = rc.SetWriteDeadline(time.Now().Add(stallTimeout)) // a writer without deadlines needs none
+		if _, err := fmt.Fprintf(v.w, "event: %s\ndata: %s\n\n", event, marshal(data)); err != nil {
+			return false
+		}
+		return rc.Flush() == nil
+	}
+	for event, err := range events {
+		if err != nil && !v.w.begun {
+			return err
+		}
+		if err != nil {
+			send("wrong", v.reason(err))
+			return nil
+		}
+		if !c.pass(v, event, send) {
+			return errGone
+		}
+	}
+	return nil
+}
+
+// pass sends what a browser shows of one event, and reports whether it still
+// listens.
+func (c *Console) pass(v *visit, event responses.Event, send func(string, any) bool) bool {
+	switch event.Type {
+	case responses.EventTextDelta:
+		return send("text", event.Text)
+	case responses.EventItemDone:
+		html, err := c.itemHTML(event.Item)
+		if err != nil {
+			return send("wrong", v.reason(err))
+		}
+		return send("item", html)
+	case responses.EventError:
+		return send("wrong", event.Error.Message)
+	case responses.EventCompleted:
+		return send("end", event.Response.ID)
+	}
+	return true
+}
+
+// itemHTML is an item as the page of the playground shows it.
+func (c *Console) itemHTML(item conversations.Item) (string, error) {
+	var b bytes.Buffer
+	err := c.pages["respond"].ExecuteTemplate(&b, "item", viewItems([]conversations.Item{item})[0])
+	return b.String(), err
+}
+
+// reason is an error as a visitor reads it; an internal one is logged.
+func (v *visit) reason(err error) string {
+	e := fault.From(err)
+	if e.Kind == fault.Internal {
+		v.c.opts.Logger.ErrorContext(v.ctx(), "console: internal error", "path", clip(128, v.r.URL.Path), "err", err)
+	}
+	return e.Message
+}

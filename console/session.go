@@ -1,0 +1,171 @@
+package console
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// sessionTime is how long a session lasts after its sign-in.
+const sessionTime = 12 * time.Hour
+
+// cookieName is the name of the session's cookie.
+const cookieName = "svc_console"
+
+// session is who is signed in. It lives in a sealed cookie alone: with the key
+// itself inside, a key that is revoked or an organization that is suspended ends
+// the session at the next request, on every replica.
+type session struct {
+	ID    string `json:"i"`           // names it when it is signed out
+	Key   string `json:"k,omitempty"` // the API key
+	Admin string `json:"a,omitempty"` // the hash of the admin key
+	Token string `json:"t"`           // what every change must carry
+	Ends  int64  `json:"e"`           // Unix seconds
+}
+
+func (s session) signedIn() bool { return s.Key != "" || s.Admin != "" }
+
+// newSession returns a session that begins now.
+func newSession(now time.Time) session {
+	return session{ID: randomText(), Token: randomText(), Ends: now.Add(sessionTime).Unix()}
+}
+
+// randomText returns 128 random bits as text.
+func randomText() string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b) // never fails
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// secretSize is the size of Options.Secret in bytes.
+const secretSize = 32
+
+// sealer seals sessions with AES-GCM and remembers which were signed out.
+type sealer struct {
+	aead cipher.AEAD
+	out  *signedOut
+}
+
+func newSealer(secret []byte) (sealer, error) {
+	if len(secret) != secretSize {
+		return sealer{}, errors.New("console: the secret must have 32 bytes")
+	}
+	block, err := aes.NewCipher(secret)
+	if err != nil {
+		return sealer{}, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	return sealer{aead: aead, out: &signedOut{ends: make(map[string]int64)}}, err
+}
+
+// sealed returns the value of the cookie of a session.
+func (s sealer) sealed(session session) (string, error) {
+	plain, err := json.Marshal(session)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(cookieName))), nil
+}
+
+// open returns the session in a cookie. What is no session of ours, or has
+// ended, is no session.
+func (s sealer) open(value string, now time.Time) (session, bool) {
+	data, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil {
+		return session{}, false
+	}
+	plain, err := s.aead.Open(nil, nil, data, []byte(cookieName))
+	if err != nil {
+		return session{}, false
+	}
+	var opened session
+	if err := json.Unmarshal(plain, &opened); err != nil || opened.Ends <= now.Unix() || s.out.has(opened.ID) {
+		return session{}, false
+	}
+	return opened, true
+}
+
+// signedOut are the sessions that were signed out before their end, so that a
+// copy of their cookie opens nothing. Those of other replicas are not known.
+type signedOut struct {
+	mu   sync.Mutex
+	ends map[string]int64 // by session ID
+}
+
+// maxSignedOut bounds what is remembered. Beyond it sessions that have ended are
+// forgotten first; one takes a sign-in, so that nobody reaches it by accident.
+const maxSignedOut = 10_000
+
+func (s *signedOut) add(ended session, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.ends) >= maxSignedOut {
+		for id, end := range s.ends {
+			if end <= now.Unix() {
+				delete(s.ends, id)
+			}
+		}
+	}
+	if len(s.ends) < maxSignedOut {
+		s.ends[ended.ID] = ended.Ends
+	}
+}
+
+func (s *signedOut) has(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.ends[id]
+	return ok
+}
+
+// restore reads the session of a request and whether it is an administrator's.
+func (c *Console) restore(r *http.Request) (s session, admin bool) {
+	cookie, err := r.Cookie(cookieName)
+	if err != nil {
+		return session{}, false
+	}
+	s, ok := c.seal.open(cookie.Value, c.opts.Now())
+	if !ok {
+		return session{}, false
+	}
+	return s, s.Admin != "" && c.opts.AdminKey != "" && sameText(s.Admin, hashed(c.opts.AdminKey))
+}
+
+// keep sets the cookie of a session, or takes it away from a visitor who is not
+// signed in any more.
+func (c *Console) keep(v *visit, s session) error {
+	cookie := &http.Cookie{
+		Name: cookieName, Path: c.opts.Prefix, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: v.r.TLS != nil || v.r.Header.Get("X-Forwarded-Proto") == "https",
+	}
+	if !s.signedIn() {
+		cookie.MaxAge = -1
+		http.SetCookie(v.w, cookie)
+		return nil
+	}
+	value, err := c.seal.sealed(s)
+	if err != nil {
+		return err
+	}
+	cookie.Value, cookie.Expires = value, time.Unix(s.Ends, 0)
+	http.SetCookie(v.w, cookie)
+	return nil
+}
+
+// hashed returns the hash of a key as text.
+func hashed(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
+// sameText compares in a time that tells nothing but the lengths.
+func sameText(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

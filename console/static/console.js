@@ -1,0 +1,230 @@
+// What plain HTML cannot do: a turn that is followed as it is made, files that
+// are dropped, texts that are copied, and the last requests, which this browser
+// alone remembers. Texts are put in as texts; HTML comes from the server only.
+"use strict";
+
+const token = () => document.body.dataset.token;
+const prefix = document.body.dataset.prefix;
+
+// --- what this browser remembers ---
+
+const remembered = (name) => JSON.parse(localStorage.getItem("svc." + name) || "[]");
+
+function remember(name, label, href) {
+  const all = remembered(name).filter((one) => one.href !== href);
+  all.unshift({ label: label.slice(0, 100), href });
+  try {
+    localStorage.setItem("svc." + name, JSON.stringify(all.slice(0, 10)));
+  } catch {
+    localStorage.removeItem("svc." + name); // full: what is remembered is a convenience
+  }
+  showRemembered();
+}
+
+function showRemembered() {
+  for (const section of document.querySelectorAll("[data-remembered]")) {
+    const all = remembered(section.dataset.remembered);
+    section.hidden = all.length === 0;
+    section.querySelector("ul").replaceChildren(...all.map((one) => {
+      const link = document.createElement("a");
+      link.textContent = one.label || one.href;
+      link.href = one.href.startsWith(prefix) ? one.href : "#";
+      const line = document.createElement("li");
+      line.append(link);
+      return line;
+    }));
+  }
+}
+
+function rememberDecision() {
+  const request = document.querySelector("#answers[data-request]")?.dataset.request;
+  if (!request || request.length > 6000) return; // an address cannot hold more
+  const { state, questions } = JSON.parse(request);
+  const text = typeof state === "string" ? state : JSON.stringify(state);
+  remember("decide", Object.keys(questions).join(", ") + ": " + text, prefix + "/decide?request=" + encodeURIComponent(request));
+}
+
+// --- copying ---
+
+async function copy(button, text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Select the text to copy it";
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy], [data-copy-secret]");
+  if (button) copy(button, button.closest("section").querySelector("pre").textContent);
+});
+
+// --- forms ---
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.dataset.confirm && !confirm(form.dataset.confirm)) event.preventDefault();
+  if ("signout" in form.dataset) for (const name of ["decide", "respond"]) localStorage.removeItem("svc." + name);
+  if ("respond" in form.dataset && !event.defaultPrevented) {
+    event.preventDefault();
+    respond(form);
+  }
+});
+
+document.addEventListener("change", (event) => {
+  const input = event.target;
+  if (input.matches("[data-kind]")) {
+    for (const part of input.form.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(input.value);
+  }
+  if (input.matches("[data-upload]")) upload(input.form, input.dataset.upload, input.files).then(() => { input.value = ""; });
+});
+
+// --- files ---
+
+function problem(form, text) {
+  const place = form.querySelector("[data-problem]") || form;
+  const note = document.createElement("p");
+  note.className = "wrong";
+  note.setAttribute("role", "alert");
+  note.textContent = text;
+  place === form ? form.prepend(note) : place.replaceChildren(note);
+}
+
+async function upload(form, where, files) {
+  for (const file of files) {
+    const body = new FormData();
+    body.append("file", file);
+    const answer = await fetch(prefix + "/files", { method: "POST", body, headers: { Accept: "application/json", "X-Console-Token": token(), "HX-Request": "true" } });
+    if (!answer.headers.get("Content-Type")?.startsWith("application/json")) {
+      problem(form, textOf(await answer.text()));
+      continue;
+    }
+    for (const one of await answer.json()) attach(form, where, one);
+  }
+}
+
+// textOf is the text of a piece of HTML, which is never put into the page.
+const textOf = (html) => new DOMParser().parseFromString(html, "text/html").body.textContent.trim();
+
+function attach(form, where, file) {
+  if (where === "file") {
+    form.querySelector("[name=file]").value = file.id;
+    return;
+  }
+  const line = document.createElement("li");
+  const input = document.createElement("input");
+  input.type = "hidden";
+  input.name = "file_id";
+  input.value = file.id;
+  const status = document.createElement("span");
+  status.textContent = ` ${file.filename} (${file.status}) `;
+  const link = document.createElement("a");
+  link.href = prefix + "/files/" + encodeURIComponent(file.id);
+  link.textContent = "what a model sees";
+  const remove = document.createElement("button");
+  remove.type = "button";
+  remove.className = "quiet";
+  remove.textContent = "Remove";
+  remove.addEventListener("click", () => line.remove());
+  line.append(input, status, link, " ", remove);
+  form.querySelector("[data-attachments]").append(line);
+}
+
+for (const kind of ["dragover", "dragleave", "drop"]) {
+  document.addEventListener(kind, (event) => {
+    const place = event.target.closest?.("[data-drop], [data-drop-form], .drop");
+    if (!place || !event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    place.classList.toggle("over", kind === "dragover");
+    if (kind !== "drop") return;
+    const form = place.closest("form");
+    if (form.matches("[data-drop-form]")) {
+      form.querySelector("input[type=file]").files = event.dataTransfer.files;
+      form.requestSubmit();
+    } else {
+      upload(form, form.matches("[data-respond]") ? "attachments" : "file", event.dataTransfer.files);
+    }
+  });
+}
+
+// --- a turn as it is made ---
+
+async function* eventsOf(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const event = /^event: (.*)$/m.exec(block);
+      const data = /^data: (.*)$/m.exec(block);
+      if (event && data) yield { event: event[1], data: JSON.parse(data[1]) };
+    }
+  }
+}
+
+function article(role, text) {
+  const item = document.createElement("article");
+  item.className = "item message " + role;
+  const title = document.createElement("h3");
+  title.textContent = role;
+  const body = document.createElement("pre");
+  body.dir = "auto";
+  body.textContent = text;
+  item.append(title, body);
+  return item;
+}
+
+async function respond(form) {
+  const button = form.querySelector("button.primary");
+  const said = form.elements.text.value;
+  const turn = document.createElement("section");
+  turn.className = "turn";
+  turn.setAttribute("aria-label", "Turn");
+  if (said) turn.append(article("user", said));
+  document.getElementById("turns").append(turn);
+  button.disabled = true;
+  try {
+    const answer = await fetch(form.action, {
+      method: "POST", body: new URLSearchParams(new FormData(form)),
+      headers: { Accept: "text/event-stream", "X-Console-Token": token(), "HX-Request": "true" },
+    });
+    if (!answer.headers.get("Content-Type")?.startsWith("text/event-stream")) throw new Error(textOf(await answer.text()));
+    await follow(answer.body, turn, said);
+  } catch (error) {
+    problem(form, error.message);
+    if (turn.childElementCount < 2) turn.remove();
+    button.disabled = false;
+  }
+}
+
+async function follow(body, turn, said) {
+  let open = null;
+  for await (const { event, data } of eventsOf(body)) {
+    if (event === "text") {
+      if (!open) turn.append(open = article("assistant", ""));
+      open.querySelector("pre").textContent += data;
+    } else if (event === "item") {
+      const item = new DOMParser().parseFromString(data, "text/html").querySelector("article");
+      open ? open.replaceWith(item) : turn.append(item);
+      open = null;
+    } else if (event === "wrong") {
+      throw new Error(data);
+    } else if (event === "end") {
+      const href = prefix + "/respond?response=" + encodeURIComponent(data);
+      remember("respond", said || data, href);
+      location.assign(href);
+      return;
+    }
+  }
+  throw new Error("The answer broke off.");
+}
+
+// --- start ---
+
+document.addEventListener("htmx:afterSwap", rememberDecision);
+showRemembered();
+rememberDecision();

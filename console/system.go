@@ -1,0 +1,35 @@
+package console
+
+import (
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+func (c *Console) auditPage(v *visit) error {
+	result, err := search(v, func(p svc.Page) (svc.List[accounts.AuditEntry], error) { return c.service.AuditLog(v.ctx(), p) },
+		func(e accounts.AuditEntry) string { return e.ID },
+		func(e accounts.AuditEntry, words string) bool {
+			return has(words, e.Action, e.Subject, string(e.Change))
+		})
+	if err != nil {
+		return err
+	}
+	return v.render("audit", "Audit log", result)
+}
+
+// systemView is how the process does.
+type systemView struct {
+	Token   string
+	Status  Status
+	Waiting int // files whose text is to be extracted
+	Models  []model.Info
+}
+
+func (c *Console) systemPage(v *visit) error {
+	view := systemView{Token: v.session.Token, Waiting: c.service.WaitingFiles(), Models: c.service.Models(svc.Caller{})}
+	if c.opts.Status != nil {
+		view.Status = c.opts.Status(v.ctx())
+	}
+	return v.render("system", "System", view)
+}

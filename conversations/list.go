@@ -1,0 +1,49 @@
+package conversations
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/internal/metadata"
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// List returns a page of the organization's conversations, 1 to [MaxPage], by
+// the time of their creation.
+func (s *Service) List(ctx context.Context, caller accounts.Caller, p page.Params) (page.Page[Conversation], error) {
+	return list(ctx, s, caller, p, conversationPrefix, func(id string, e storage.Entry) (Conversation, error) {
+		var r conversationRecord
+		err := json.Unmarshal(e.Value, &r)
+		return Conversation{ID: id, CreatedAt: r.CreatedAt, Metadata: metadata.OrEmpty(r.Metadata)}, err
+	})
+}
+
+// ListTurns returns a page of the IDs of the responses whose turns are stored, 1
+// to [MaxPage], by the time of their creation.
+func (s *Service) ListTurns(ctx context.Context, caller accounts.Caller, p page.Params) (page.Page[string], error) {
+	return list(ctx, s, caller, p, turnPrefix, func(id string, _ storage.Entry) (string, error) { return id, nil })
+}
+
+// list reads a page of the objects whose keys are a prefix and their ID.
+func list[T any](ctx context.Context, s *Service, caller accounts.Caller, p page.Params, prefix string,
+	decode func(id string, e storage.Entry) (T, error)) (result page.Page[T], err error) {
+	p, err = p.Within(MaxPage)
+	if err != nil {
+		return page.Page[T]{}, err
+	}
+	var after []byte
+	if p.After != "" {
+		after = []byte(prefix + p.After)
+	}
+	err = s.view(ctx, caller, func(tx storage.Tx) error {
+		result, err = page.Read(tx, p.Range([]byte(prefix), after), p.Limit, func(e storage.Entry) (T, bool, error) {
+			item, err := decode(strings.TrimPrefix(string(e.Key), prefix), e)
+			return item, true, err
+		})
+		return err
+	})
+	return result, err
+}
