@@ -26,7 +26,7 @@ var edges = map[string][]string{
 	"": {"accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "model/builtin",
 		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
-	"telemetry": {"driver", "fault", "files", "internal/answer", "model", "responses/websearch", "storage"},
+	"telemetry": {"", "driver", "fault", "files", "internal/answer", "model", "responses/websearch", "storage"},
 
 	"accounts":            {"fault", "internal/*", "storage"},
 	"chat":                {"accounts", "fault", "internal/*", "model", "storage"},

@@ -98,6 +98,12 @@ type Options struct {
 	// Hooks are called before a model is and after it has answered.
 	Hooks model.Hooks
 
+	// Observer measures what the service does; nil measures nothing. Package
+	// telemetry has one.
+	Observer Observer
+
+	Tuning Tuning
+
 	// Prices are prices by model ID. A model that is not in it has DefaultPrices;
 	// nil stands for those of accounts.DefaultPrices.
 	Prices        map[string]Prices
@@ -110,6 +116,25 @@ type Options struct {
 	// after earlier ones. Nil is the real clock and random IDs.
 	Now   func() time.Time
 	NewID func(prefix string) string
+}
+
+// Tuning is what can be set and seldom has to be. Zero is a good default for each.
+type Tuning struct {
+	Extractions       int           // documents whose text is extracted at once
+	ExtractionTimeout time.Duration // of one document; a minute
+	SearchTimeout     time.Duration // of one web search; 10 seconds
+	MaxSearchRounds   int           // how often a model may search in one turn; 8
+	DecisionCalls     int           // calls of a model that one decision has under way at once
+}
+
+// Observer measures what a service is made of.
+type Observer interface {
+	// Wrap puts measurements around the store, the backend, the extractor and the
+	// search of the options, which have their defaults. Hooks are outside of them.
+	Wrap(o *Options)
+
+	// Watch gets the service once it is made, for what can be asked of it.
+	Watch(s *Service)
 }
 
 // Service is the product: one plain method per operation of the interface, in
@@ -150,12 +175,21 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Backend == nil {
 		o.Backend = builtin.New()
 	}
+	if o.Extractor == nil {
+		o.Extractor = files.InProcess{}
+	}
+	if o.Observer != nil {
+		o.Observer.Wrap(&o)
+	}
 	s.store, s.models = storage.Use(o.Store), model.Use(model.WithHooks(o.Backend, o.Hooks))
 	if err := s.checkAliases(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.assemble(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Close())
+	}
+	if o.Observer != nil {
+		o.Observer.Watch(s)
 	}
 	s.background.Go(func() { s.recover(s.life.cancelled) })
 	return s, nil
@@ -170,7 +204,10 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.closers = append(s.closers, s.accounts.Close)
-	s.files, err = files.New(files.Options{Store: s.store, Extractor: o.Extractor, Now: o.Now, NewID: o.NewID, Log: s.log})
+	s.files, err = files.New(files.Options{
+		Store: s.store, Extractor: o.Extractor, Workers: o.Tuning.Extractions, Timeout: o.Tuning.ExtractionTimeout,
+		Now: o.Now, NewID: o.NewID, Log: s.log,
+	})
 	if err != nil {
 		return err
 	}
@@ -183,10 +220,11 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	}
 	s.conversations = conversations.New(conversations.Options{Store: s.store, AnyItems: o.AnyItems, Now: o.Now, NewID: o.NewID, Log: s.log})
 	s.decisions = decisions.New(decisions.Options{
-		Backend: s.models, Accounts: s.accounts, States: states{s.conversations, s.files},
+		Backend: s.models, Accounts: s.accounts, States: states{s.conversations, s.files}, Concurrency: o.Tuning.DecisionCalls,
 	})
 	s.responses = responses.New(responses.Options{
 		Backend: s.models, Accounts: s.accounts, Conversations: s.conversations, Documents: s.files, Search: o.Search,
+		SearchTimeout: o.Tuning.SearchTimeout, MaxSearchRounds: o.Tuning.MaxSearchRounds,
 		Now: o.Now, NewID: o.NewID, Log: s.log,
 	})
 	return nil

@@ -21,7 +21,7 @@ const statusAborted = 499
 // that the client names in the header traceparent.
 func (t *Telemetry) Handler(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		ctx, span := t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))
 		a, start := &answer.Writer{ResponseWriter: w}, time.Now()
 		r = r.WithContext(ctx)

@@ -1,7 +1,11 @@
 // Package telemetry shows what a service does, in metrics and traces. A
-// [Telemetry] wraps what the service is made of: its model ([Telemetry.Backend]),
-// its store ([Telemetry.Store]), its web search ([Telemetry.Search]), its reader of
-// documents ([Telemetry.Extractor]) and its HTTP handler ([Telemetry.Handler]). The wrappers behave as what they wrap.
+// [Telemetry] is the Observer of a service's options: it measures the model, the
+// store, the web search and the reader of documents. [Telemetry.Handler] measures
+// an HTTP handler.
+//
+//	t := telemetry.New(telemetry.Options{Registerer: registry, Traces: provider})
+//	service, err := svc.New(ctx, svc.Options{Observer: t})
+//	handler := t.Handler(httpapi.New(service, httpapi.Options{}))
 //
 // Metrics are for Prometheus, at [Telemetry.Metrics]. Their names are those of
 // the OpenTelemetry conventions for generative AI and HTTP where there is one,
@@ -19,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -27,14 +32,23 @@ import (
 
 // Options are what a Telemetry may be told. The zero value is usable.
 type Options struct {
+	// Registerer takes the metrics; nil is a registry of the Telemetry's own, which
+	// also has what the Go runtime and the operating system say of the process.
+	Registerer prometheus.Registerer
+
 	// Traces gets the spans; nil makes none.
 	Traces trace.TracerProvider
+
+	// Propagator finds the trace that a request belongs to; nil is that of W3C
+	// Trace Context.
+	Propagator propagation.TextMapPropagator
 }
 
 // Telemetry collects metrics and makes spans. Make one with [New].
 type Telemetry struct {
-	registry *prometheus.Registry
-	tracer   trace.Tracer
+	registerer prometheus.Registerer
+	tracer     trace.Tracer
+	propagator propagation.TextMapPropagator
 	metrics
 }
 
@@ -67,19 +81,26 @@ const (
 	labelFormat    = "svc_file_format"       // pdf or word
 )
 
-// New returns a Telemetry that also shows what the Go runtime and the operating
-// system say of the process.
+// New returns a Telemetry. It panics where the registerer has metrics of the same
+// names: a program with several services has one Telemetry for all of them.
 func New(o Options) *Telemetry {
 	if o.Traces == nil {
 		o.Traces = noop.NewTracerProvider()
 	}
-	t := &Telemetry{
-		registry: prometheus.NewRegistry(),
-		tracer:   o.Traces.Tracer("github.com/seed-506d8e5d/svc/telemetry"),
-		metrics:  newMetrics(),
+	if o.Propagator == nil {
+		o.Propagator = propagation.TraceContext{}
 	}
-	t.registry.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	if o.Registerer == nil {
+		o.Registerer = prometheus.NewRegistry()
+		o.Registerer.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}
+	t := &Telemetry{
+		registerer: o.Registerer,
+		tracer:     o.Traces.Tracer("github.com/seed-506d8e5d/svc/telemetry"),
+		propagator: o.Propagator,
+		metrics:    newMetrics(),
+	}
+	t.registerer.MustRegister(
 		t.requests, t.activeRequests, t.modelCalls, t.activeCalls, t.firstTokens, t.tokens, t.cachedTokens, t.searches, t.transactions,
 		t.extractions, t.activeExtractions,
 	)
@@ -129,12 +150,17 @@ func newMetrics() metrics {
 // A name may be added again with other labels. It panics where a metric with the
 // name and labels exists, or the name is none.
 func (t *Telemetry) Gauge(name, help string, labels map[string]string, read func() float64) {
-	t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
+	t.registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
 }
 
-// Metrics returns the handler that Prometheus scrapes.
+// Metrics returns the handler that Prometheus scrapes. A registerer of the
+// program's that cannot be gathered from has none: the program serves it.
 func (t *Telemetry) Metrics() http.Handler {
-	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	gatherer, ok := t.registerer.(prometheus.Gatherer)
+	if !ok {
+		return http.NotFoundHandler()
+	}
+	return promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 // errorType is the value of the label and attribute error_type: the kind of the

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -90,7 +91,7 @@ func newServer(t *testing.T) *server {
 	s.tel.Gauge("svc_store_size_bytes", "Size.", nil, func() float64 { return 7 })
 	logger := slog.New(slog.DiscardHandler)
 	service, err := svc.New(t.Context(), svc.Options{
-		Store: s.tel.Store(memstore.New()), Backend: s.tel.Backend(builtin.New()), Search: s.tel.Search(searcher{}), Logger: logger,
+		Observer: s.tel, Search: searcher{}, Logger: logger,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -171,6 +172,7 @@ var wantLabels = map[string]map[string][]string{
 	"svc_store_transaction_duration_seconds": {"svc_store_access": {"update", "view"}, "error_type": {""}},
 	"svc_store_size_bytes":                   {},
 	"svc_extraction_active":                  {},
+	"svc_extraction_queue":                   {},
 }
 
 func TestMetrics(t *testing.T) {
@@ -301,5 +303,38 @@ func TestTraces(t *testing.T) {
 		if !names[want] {
 			t.Errorf("there is no span %q among %v", want, slices.Sorted(maps.Keys(names)))
 		}
+	}
+}
+
+// TestTheProgramsOwnRegistry has a program with a registry of its own, whose
+// names get a prefix.
+func TestTheProgramsOwnRegistry(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for range 2 { // one after the other, as in tests of programs
+		tel := telemetry.New(telemetry.Options{Registerer: prometheus.WrapRegistererWithPrefix("mine_", registry)})
+		service, err := svc.New(t.Context(), svc.Options{Observer: tel})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := service.Close(); err != nil {
+			t.Fatal(err)
+		}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if !strings.HasPrefix(f.GetName(), "mine_") {
+				t.Errorf("%s is in the program's registry", f.GetName())
+			}
+		}
+		if len(families) == 0 {
+			t.Error("nothing is in the program's registry")
+		}
+		w := httptest.NewRecorder()
+		if tel.Metrics().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil)); w.Code != 404 {
+			t.Errorf("what cannot be gathered is served: %d", w.Code)
+		}
+		registry = prometheus.NewRegistry()
 	}
 }

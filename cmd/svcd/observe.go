@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -17,11 +15,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/seed-506d8e5d/svc"
-	"github.com/seed-506d8e5d/svc/driver"
-	"github.com/seed-506d8e5d/svc/model/builtin"
-	"github.com/seed-506d8e5d/svc/model/openai"
-	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/telemetry"
 )
 
@@ -106,53 +99,6 @@ func (o *observer) serveMetrics(ctx context.Context, addr string, logger *slog.L
 		}
 	})
 	return nil
-}
-
-// wrap puts the telemetry around what the service is made of.
-func (o *observer) wrap(options *svc.Options) {
-	if store, ok := driver.As[storage.Sizer](options.Store); ok {
-		o.Gauge("svc_store_size_bytes", "Size of the store on disk.", nil, func() float64 {
-			size, err := store.Size()
-			if err != nil {
-				return math.NaN()
-			}
-			return float64(size)
-		})
-	}
-	options.Store = o.Store(options.Store)
-	if options.Backend == nil {
-		options.Backend = builtin.New()
-	}
-	if servers, ok := driver.As[*openai.Backend](options.Backend); ok {
-		o.watch(servers)
-	}
-	options.Backend = o.Backend(options.Backend)
-	if options.Extractor != nil {
-		options.Extractor = o.Extractor(options.Extractor)
-	}
-	if options.Search != nil {
-		options.Search = o.Search(options.Search)
-	}
-}
-
-// watch shows the health of model servers, by their addresses without user and
-// password.
-func (o *observer) watch(backend *openai.Backend) {
-	addresses := map[string]string{}
-	for server := range backend.Health() {
-		if u, err := url.Parse(server); err == nil {
-			addresses[u.Host+u.Path] = server
-		}
-	}
-	for address, server := range addresses {
-		o.Gauge("svc_upstream_up", "Whether requests go to a model server, or it is left alone because it failed.",
-			map[string]string{"server_address": address}, func() float64 {
-				if backend.Health()[server] {
-					return 1
-				}
-				return 0
-			})
-	}
 }
 
 // stop ends what observe started.

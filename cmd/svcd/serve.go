@@ -106,7 +106,7 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 	}
 	options := svc.Options{
 		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices, AnyItems: c.models.anyItems, Aliases: c.models.aliases,
-		Extractor: &files.Process{Command: []string{self, extractCommand}},
+		Observer: observer.Telemetry, Extractor: &files.Process{Command: []string{self, extractCommand}},
 	}
 	if backend != nil {
 		options.Backend = backend
@@ -114,12 +114,9 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 	if c.search != "" {
 		options.Search = &websearch.SearXNG{URL: c.search}
 	}
-	observer.wrap(&options)
 	if service, err = svc.New(ctx, options); err != nil {
 		return nil, "", err
 	}
-	observer.Gauge("svc_extraction_queue", "Uploaded files that wait for the extraction of their text.", nil,
-		func() float64 { return float64(service.WaitingFiles()) })
 	if key, err = service.Bootstrap(ctx, c.apiKey); err != nil {
 		return nil, "", errors.Join(err, service.Close())
 	}

@@ -1,0 +1,62 @@
+package telemetry
+
+import (
+	"math"
+	"net/url"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/driver"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+var _ svc.Observer = (*Telemetry)(nil)
+
+// Wrap implements [svc.Observer].
+func (t *Telemetry) Wrap(o *svc.Options) {
+	if store, ok := driver.As[storage.Sizer](o.Store); ok {
+		t.Gauge("svc_store_size_bytes", "Size of the store on disk.", nil, func() float64 {
+			size, err := store.Size()
+			if err != nil {
+				return math.NaN()
+			}
+			return float64(size)
+		})
+	}
+	if servers, ok := driver.As[healthy](o.Backend); ok {
+		t.watch(servers)
+	}
+	o.Store, o.Backend, o.Extractor = t.Store(o.Store), t.Backend(o.Backend), t.Extractor(o.Extractor)
+	if o.Search != nil {
+		o.Search = t.Search(o.Search)
+	}
+}
+
+// Watch implements [svc.Observer].
+func (t *Telemetry) Watch(s *svc.Service) {
+	t.Gauge("svc_extraction_queue", "Uploaded files that wait for the extraction of their text.", nil,
+		func() float64 { return float64(s.WaitingFiles()) })
+}
+
+// healthy is a backend that says which of its model servers requests go to, by
+// their URLs.
+type healthy interface{ Health() map[string]bool }
+
+// watch shows the health of model servers, by their addresses without user and
+// password.
+func (t *Telemetry) watch(backend healthy) {
+	addresses := map[string]string{}
+	for server := range backend.Health() {
+		if u, err := url.Parse(server); err == nil {
+			addresses[u.Host+u.Path] = server
+		}
+	}
+	for address, server := range addresses {
+		t.Gauge("svc_upstream_up", "Whether requests go to a model server, or it is left alone because it failed.",
+			map[string]string{"server_address": address}, func() float64 {
+				if backend.Health()[server] {
+					return 1
+				}
+				return 0
+			})
+	}
+}
