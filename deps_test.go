@@ -63,6 +63,7 @@ var edges = map[string][]string{
 	"internal/ids":        {},
 	"internal/jsonin":     {"fault"},
 	"internal/jsonout":    {},
+	"internal/logprobs":   {"internal/jsonout", "model"},
 	"internal/metadata":   {"fault"},
 	"internal/page":       {"fault", "storage"},
 	"internal/schema":     {"fault"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/internal/logprobs"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -16,6 +17,7 @@ type record struct {
 	Model     string             `json:"model"`
 	Content   *string            `json:"content,omitempty"`
 	Calls     []callRecord       `json:"calls,omitempty"`
+	Logprobs  []logprobs.Record  `json:"logprobs,omitempty"`
 	Finish    model.FinishReason `json:"finish"`
 	Input     int                `json:"input"` // token counts
 	Cached    int                `json:"cached,omitempty"`
@@ -52,6 +54,7 @@ func encodeRecord(c *Completion) ([]byte, error) {
 		Model:     c.Model,
 		Content:   c.Content,
 		Calls:     callRecords(c.ToolCalls),
+		Logprobs:  logprobs.Records(c.Logprobs),
 		Finish:    c.FinishReason,
 		Input:     c.Usage.InputTokens,
 		Cached:    c.Usage.CachedTokens,
@@ -72,6 +75,7 @@ func decodeRecord(id string, data []byte) (Completion, error) {
 		Model:        r.Model,
 		Content:      r.Content,
 		ToolCalls:    toolCalls(r.Calls),
+		Logprobs:     logprobs.Tokens(r.Logprobs),
 		FinishReason: r.Finish,
 		Usage: model.Usage{
 			InputTokens:     r.Input,

@@ -29,7 +29,12 @@ type Request struct {
 	Format            model.Format
 	Tools             []model.Tool // up to 128; Search is not used
 	ToolChoice        model.ToolChoice
-	ParallelToolCalls *bool // false: at most one tool call; nil is true
+	AllowedTools      []string // of Tools by name, those that the model is offered; nil is all
+	ParallelToolCalls *bool    // false: at most one tool call; nil is true
+
+	Sampling    model.Sampling
+	Logprobs    bool // the answer has those of its tokens
+	TopLogprobs *int // with Logprobs: 0 to 20, how many of the likeliest at each place
 
 	Store    *bool // whether the completion is kept; nil is true
 	Metadata map[string]string
@@ -74,6 +79,7 @@ type Completion struct {
 	// Content is nil in an answer that only calls tools.
 	Content      *string
 	ToolCalls    []model.ToolCall
+	Logprobs     []model.Logprob // of Content, where they were asked for
 	FinishReason model.FinishReason
 
 	Usage    model.Usage
@@ -87,9 +93,10 @@ type Chunk struct {
 	Created int64
 	Model   string
 
-	First    bool       // the first chunk, where the assistant's message begins
-	Text     string     // the next piece of the text, may be empty
-	ToolCall *CallDelta // the next piece of a tool call, or nil
+	First    bool            // the first chunk, where the assistant's message begins
+	Text     string          // the next piece of the text, may be empty
+	ToolCall *CallDelta      // the next piece of a tool call, or nil
+	Logprobs []model.Logprob // of Text, where they were asked for
 
 	// The last chunk alone has a finish reason and the usage. What it says was
 	// charged, and stored where the request wants that, before it is sent.

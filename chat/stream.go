@@ -138,11 +138,15 @@ func (r *run) chunks(ctx context.Context) iter.Seq2[Chunk, error] {
 
 // generate yields the answer up to its finish.
 func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error {
+	var tokens []model.Logprob // of the text that comes next
 	for event, err := range r.answer(ctx) {
 		if err != nil {
 			return err
 		}
 		switch e := event.(type) {
+		case model.Logprobs:
+			tokens = append(tokens, e.Tokens...)
+			continue
 		case model.Finish:
 			r.completion.FinishReason = e.Reason
 			return nil
@@ -151,7 +155,12 @@ func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error
 				continue // it was announced
 			}
 		}
-		if c := r.add(event); !yield(c, nil) {
+		c := r.add(event)
+		if c.Text != "" {
+			c.Logprobs, tokens = tokens, nil
+			r.completion.Logprobs = append(r.completion.Logprobs, c.Logprobs...)
+		}
+		if !yield(c, nil) {
 			return errStopped
 		}
 	}

@@ -28,7 +28,11 @@ func (r *Request) settings() generation.Settings {
 		Format:            r.Format,
 		Tools:             r.Tools,
 		ToolChoice:        r.ToolChoice,
+		AllowedTools:      r.AllowedTools,
 		ParallelToolCalls: r.ParallelToolCalls,
+		Sampling:          r.Sampling,
+		Logprobs:          r.Logprobs,
+		TopLogprobs:       r.TopLogprobs,
 	}
 }
 
@@ -41,6 +45,9 @@ func (r *Request) check(settings *generation.Settings) (*schema.Schema, error) {
 	}
 	if err := r.checkStop(); err != nil {
 		return nil, err
+	}
+	if r.TopLogprobs != nil && !r.Logprobs {
+		return nil, fault.Invalidf("top_logprobs", "top_logprobs may only be sent with logprobs.")
 	}
 	if err := metadata.Check(r.Metadata); err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func TestInvalidRequests(t *testing.T) {
 		{"a schema compiles", "response_format.json_schema.schema", "response_format.json_schema.schema is not a valid JSON Schema: at /minimum: got string, want number.",
 			func(r *chat.Request) { r.Format = schemaFormat("n", `{"minimum":"1"}`) }},
 
-		{"tools are few", "tools", "tools must have at most 128 elements.", func(r *chat.Request) { r.Tools = tools(129) }},
+		{"tools are few", "tools", "tools must have at most 1024 functions.", func(r *chat.Request) { r.Tools = tools(1025) }},
 		{"a function has a name", "tools[0].function.name", "tools[0].function.name " + name, func(r *chat.Request) { r.Tools = []model.Tool{{}} }},
 		{"a function's name has a pattern", "tools[1].function.name", "tools[1].function.name " + name,
 			func(r *chat.Request) { r.Tools = append(tools(1), model.Tool{Name: strings.Repeat("x", 65)}) }},

@@ -61,6 +61,9 @@ type Part struct {
 	Type   PartType
 	Text   string // of a text part
 	FileID string // of an input_file
+
+	// Logprobs are the tokens of an output_text whose request asked for them.
+	Logprobs []model.Logprob
 }
 
 // FunctionCall is a call that the model asked the caller to make: of a function,
@@ -98,7 +101,9 @@ type FunctionCallOutput struct {
 
 // Same reports whether another output says the same.
 func (o *FunctionCallOutput) Same(other *FunctionCallOutput) bool {
-	return o.Output == other.Output && slices.Equal(o.Content, other.Content)
+	return o.Output == other.Output && slices.EqualFunc(o.Content, other.Content, func(a, b Part) bool {
+		return a.Type == b.Type && a.Text == b.Text && a.FileID == b.FileID
+	})
 }
 
 // WebSearch is a search that the service made for the model.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/internal/logprobs"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -44,6 +45,8 @@ type recordPart struct {
 	Type PartType `json:"y"`
 	Text string   `json:"t,omitempty"`
 	File string   `json:"f,omitempty"`
+
+	Logprobs []logprobs.Record `json:"l,omitempty"`
 }
 
 func recordParts(parts []Part) []recordPart {
@@ -52,7 +55,7 @@ func recordParts(parts []Part) []recordPart {
 	}
 	records := make([]recordPart, len(parts))
 	for i, p := range parts {
-		records[i] = recordPart{p.Type, p.Text, p.FileID}
+		records[i] = recordPart{p.Type, p.Text, p.FileID, logprobs.Records(p.Logprobs)}
 	}
 	return records
 }
@@ -61,7 +64,7 @@ func recordParts(parts []Part) []recordPart {
 func (r *record) content() []Part {
 	parts := make([]Part, len(r.Parts))
 	for i, p := range r.Parts {
-		parts[i] = Part{p.Type, p.Text, p.File}
+		parts[i] = Part{p.Type, p.Text, p.File, logprobs.Tokens(p.Logprobs)}
 	}
 	return parts
 }

@@ -26,7 +26,7 @@ func FuzzRecord(f *testing.F) {
 		m := &Message{ID: id, Status: Status(status), Role: model.Role(role), Phase: other, Content: []Part{}}
 		var queries []string
 		for i := range n % 4 {
-			m.Content = append(m.Content, []Part{{OutputText, text, ""}, {InputText, other, ""}, {InputFile, "", id}}[i])
+			m.Content = append(m.Content, []Part{{OutputText, text, "", []model.Logprob{{Token: other, Logprob: -1, Top: []model.Logprob{{Token: text, Bytes: []byte{1}}}}}}, {InputText, other, "", nil}, {InputFile, "", id, nil}}[i])
 			queries = append(queries, text)
 		}
 		for _, item := range []Item{

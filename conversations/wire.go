@@ -1,6 +1,9 @@
 package conversations
 
-import "github.com/seed-506d8e5d/svc/internal/jsonout"
+import (
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/internal/logprobs"
+)
 
 // Write implements [Item]. A message has an ID and a status only where it is
 // stored or being made.
@@ -22,8 +25,8 @@ func writeParts(w *jsonout.Writer, parts []Part) {
 	w.EndArray()
 }
 
-// Write writes the part as JSON in the form of the interface. Annotations and
-// log-probabilities are always empty.
+// Write writes the part as JSON in the form of the interface. Annotations are always
+// empty.
 func (p *Part) Write(w *jsonout.Writer) {
 	w.Object()
 	w.Name("type").String(string(p.Type))
@@ -32,10 +35,9 @@ func (p *Part) Write(w *jsonout.Writer) {
 		w.Name("file_id").String(p.FileID)
 	case OutputText:
 		w.Name("text").String(p.Text)
-		for _, name := range []string{"annotations", "logprobs"} {
-			w.Name(name).Array()
-			w.EndArray()
-		}
+		w.Name("annotations").Array()
+		w.EndArray()
+		logprobs.Write(w.Name("logprobs"), p.Logprobs, true)
 	default:
 		w.Name("text").String(p.Text)
 	}

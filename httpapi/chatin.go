@@ -32,7 +32,12 @@ func decodeChat(root *jsonin.Node) (*chatCall, error) {
 	r.ReasoningEffort = root.Field("reasoning_effort").Text()
 	r.Format = nestedFormat(root.Field("response_format"))
 	r.Tools = nestedTools(root.Field("tools"))
-	r.ToolChoice = nestedToolChoice(root.Field("tool_choice"))
+	nestedToolChoice(root.Field("tool_choice"), r)
+	r.Sampling = decodeSampling(root)
+	r.Logprobs = root.Field("logprobs").True()
+	r.TopLogprobs = root.Field("top_logprobs").Int()
+	refuseFields(root, chatFields)
+	textOnly(root.Field("modalities"))
 	r.ParallelToolCalls = root.Field("parallel_tool_calls").Bool()
 	r.Store = root.Field("store").Bool()
 	r.Metadata = root.Field("metadata").Metadata()
@@ -190,15 +195,36 @@ func nestedTools(n *jsonin.Node) []model.Tool {
 	return tools
 }
 
-func nestedToolChoice(n *jsonin.Node) model.ToolChoice {
-	if n.IsObject() {
-		return model.ToolChoice{Mode: model.ToolNamed, Name: requiredText(functionOf(n).Field("name"))}
+func nestedToolChoice(n *jsonin.Node, r *chat.Request) {
+	switch {
+	case n.IsObject() && n.Field("type").Text() == "allowed_tools":
+		nestedAllowed(n.Field("allowed_tools"), r)
+	case n.IsObject():
+		r.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: requiredText(functionOf(n).Field("name"))}
+	default:
+		r.ToolChoice.Mode = model.ToolMode(n.Text())
+		if r.ToolChoice.Mode == model.ToolNamed {
+			n.Fail("must be auto, required, none, or a function")
+		}
 	}
-	mode := model.ToolMode(n.Text())
-	if mode == model.ToolNamed {
-		n.Fail("must be auto, required, none, or a function")
+}
+
+// nestedAllowed reads a choice that offers the model only some of the tools.
+func nestedAllowed(n *jsonin.Node, r *chat.Request) {
+	r.ToolChoice.Mode = allowedMode(n.Field("mode"))
+	r.AllowedTools = []string{}
+	for _, t := range n.Field("tools").Items(generation.MaxTools) {
+		r.AllowedTools = append(r.AllowedTools, requiredText(functionOf(t).Field("name")))
 	}
-	return model.ToolChoice{Mode: mode}
+}
+
+// textOnly refuses answers that are not text.
+func textOnly(n *jsonin.Node) {
+	for _, kind := range n.Items(maxParts) {
+		if kind.Text() != "text" {
+			kind.Fail(`must be "text": answers are text`)
+		}
+	}
 }
 
 func nestedFormat(n *jsonin.Node) model.Format {

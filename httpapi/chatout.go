@@ -3,6 +3,7 @@ package httpapi
 import (
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/internal/logprobs"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -20,9 +21,30 @@ type completionObject struct {
 type choiceObject struct {
 	Index        int                `json:"index"`
 	Message      answerObject       `json:"message"`
-	Logprobs     *struct{}          `json:"logprobs"` // always null
+	Logprobs     *logprobsObject    `json:"logprobs"` // null unless they were asked for
 	FinishReason model.FinishReason `json:"finish_reason"`
 }
+
+// logprobsObject are the log-probabilities of a choice.
+type logprobsObject struct{ tokens []model.Logprob }
+
+func newLogprobs(tokens []model.Logprob) *logprobsObject {
+	if tokens == nil {
+		return nil
+	}
+	return &logprobsObject{tokens}
+}
+
+// Write writes the object.
+func (o *logprobsObject) Write(w *jsonout.Writer) {
+	w.Object()
+	logprobs.Write(w.Name("content"), o.tokens, true)
+	w.Name("refusal").Null()
+	w.EndObject()
+}
+
+// MarshalJSON returns what Write writes.
+func (o *logprobsObject) MarshalJSON() ([]byte, error) { return jsonout.Encode(o), nil }
 
 type answerObject struct {
 	Role      model.Role       `json:"role"`
@@ -62,6 +84,7 @@ func newCompletionObject(c *chat.Completion) completionObject {
 		Model:   c.Model,
 		Choices: [1]choiceObject{{
 			Message:      answerObject{Role: model.Assistant, Content: c.Content, ToolCalls: toolCallObjects(c.ToolCalls)},
+			Logprobs:     newLogprobs(c.Logprobs),
 			FinishReason: c.FinishReason,
 		}},
 		Usage:    newChatUsage(c.Usage),
@@ -152,6 +175,9 @@ func (e *chunkEncoder) event(c *chat.Chunk) []byte {
 	w.Object()
 	w.Name("index").Int(0)
 	writeDelta(w.Name("delta"), c)
+	if c.Logprobs != nil {
+		newLogprobs(c.Logprobs).Write(w.Name("logprobs"))
+	}
 	w.Name("finish_reason").OptionalString(string(c.FinishReason))
 	w.EndObject()
 	w.EndArray()

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/internal/logprobs"
 	"github.com/seed-506d8e5d/svc/responses"
 )
 
@@ -188,11 +189,11 @@ func writePayload(w *jsonout.Writer, e *responses.Event) {
 	case responses.EventTextDelta:
 		writePartPlace(w, e)
 		w.Name("delta").String(e.Text)
-		writeNoLogprobs(w)
+		logprobs.Write(w.Name("logprobs"), e.Logprobs, false)
 	case responses.EventTextDone:
 		writePartPlace(w, e)
 		w.Name("text").String(e.Text)
-		writeNoLogprobs(w)
+		logprobs.Write(w.Name("logprobs"), e.Logprobs, false)
 	case responses.EventPartAdded, responses.EventPartDone:
 		writePartPlace(w, e)
 		e.Part.Write(w.Name("part"))
@@ -226,11 +227,6 @@ func writeItemPlace(w *jsonout.Writer, e *responses.Event) {
 func writePartPlace(w *jsonout.Writer, e *responses.Event) {
 	writeItemPlace(w, e)
 	w.Name("content_index").Int(0)
-}
-
-func writeNoLogprobs(w *jsonout.Writer) {
-	w.Name("logprobs").Array()
-	w.EndArray()
 }
 
 // writeErrorFields writes an error twice: as fields of the event, which some

@@ -25,14 +25,30 @@ func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 		PreviousResponseID: optionalID(root.Field("previous_response_id")),
 		Conversation:       decodeConversationID(root.Field("conversation")),
 		Store:              root.Field("store").Bool(),
+		MaxToolCalls:       root.Field("max_tool_calls").Int(),
+		Sampling:           decodeSampling(root),
+		Logprobs:           includes(root.Field("include"), "message.output_text.logprobs"),
+		TopLogprobs:        root.Field("top_logprobs").Int(),
+		SafetyIdentifier:   root.Field("safety_identifier").Text(),
 		Metadata:           root.Field("metadata").Metadata(),
 	}
 	decodeResponseTools(root.Field("tools"), req)
 	decodeToolChoice(root.Field("tool_choice"), req)
+	refuseFields(root, responseFields)
 	if b := root.Field("background"); b.True() {
 		b.Fail("must be false: responses are not made in the background here")
 	}
 	return req
+}
+
+// includes reports whether include has a name. Others that nothing here could add
+// to a response are taken: clients always send them.
+func includes(n *jsonin.Node, name string) bool {
+	found := false
+	for _, item := range n.Items(maxParts) {
+		found = found || item.Text() == name
+	}
+	return found
 }
 
 // decodeConversationID reads an ID, which the OpenAI SDKs also send as an object.

@@ -179,12 +179,7 @@ func decodeToolChoice(n *jsonin.Node, req *responses.Request) {
 // decodeAllowed reads a choice that offers the model only some of the tools.
 // Those that nobody runs are not missed.
 func decodeAllowed(n *jsonin.Node, req *responses.Request) {
-	mode := n.Field("mode")
-	switch req.ToolChoice.Mode = model.ToolMode(requiredText(mode)); req.ToolChoice.Mode {
-	case model.ToolAuto, model.ToolRequired:
-	default:
-		mode.Fail(`must be "auto" or "required"`)
-	}
+	req.ToolChoice.Mode = allowedMode(n.Field("mode"))
 	req.AllowedTools = []string{}
 	for _, t := range n.Field("tools").Items(generation.MaxTools) {
 		if kindOfTool(t.Field("type").Text()) != toolLeftOut {
@@ -192,6 +187,14 @@ func decodeAllowed(n *jsonin.Node, req *responses.Request) {
 		}
 	}
 	req.ShownToolChoice = n.Raw()
+}
+
+func allowedMode(n *jsonin.Node) model.ToolMode {
+	mode := model.ToolMode(requiredText(n))
+	if mode != model.ToolAuto && mode != model.ToolRequired {
+		n.Fail(`must be "auto" or "required"`)
+	}
+	return mode
 }
 
 // chosenTool returns the name under which the model is offered the tool that n

@@ -54,6 +54,9 @@ type Request struct {
 	Temperature, TopP *float64 // nil is the model's default
 	Stop              []string // sequences that end the answer; they are not part of it
 	ReasoningEffort   string   // one of [Efforts]; empty is the model's default
+	Sampling          Sampling
+	Logprobs          bool // report [Logprobs]
+	TopLogprobs       int  // likeliest tokens to report at each place, up to [MaxTopLogprobs]
 }
 
 // Efforts are the reasoning efforts of the interface, from none to most. Which
@@ -168,8 +171,8 @@ type Format struct {
 	Strict      bool
 }
 
-// Event is a piece of an answer: [Started], [TextDelta], [ToolCallStart],
-// [ToolCallDelta], [Usage] or [Finish]. Reasoning is never an event.
+// Event is a piece of an answer: [Started], [TextDelta], [Logprobs],
+// [ToolCallStart], [ToolCallDelta], [Usage] or [Finish]. Reasoning is never an event.
 type Event interface{ event() }
 
 // Started says that the model has accepted the request and works on it. A

@@ -22,6 +22,7 @@ type emitter struct {
 	message *conversations.Message
 	call    *conversations.FunctionCall
 	text    strings.Builder // of its text or arguments
+	tokens  []model.Logprob // of its text
 	input   *inputReader    // of the arguments of a custom tool's call
 }
 
@@ -55,9 +56,9 @@ func (e *emitter) done(item conversations.Item, more bool) {
 	e.emit(Event{Type: EventItemDone, OutputIndex: e.index(), Item: item, More: more})
 }
 
-// textDelta adds text to the open message, or to a new one with an ID from
-// newID.
-func (e *emitter) textDelta(text string, newID func(prefix string) string) {
+// textDelta adds text and its tokens, if they were asked for, to the open message,
+// or to a new one with an ID from newID.
+func (e *emitter) textDelta(text string, tokens []model.Logprob, newID func(prefix string) string) {
 	if e.message == nil {
 		e.closeItem(conversations.Completed, "")
 		id := newID("msg")
@@ -67,7 +68,8 @@ func (e *emitter) textDelta(text string, newID func(prefix string) string) {
 		e.emit(Event{Type: EventPartAdded, OutputIndex: e.index(), ItemID: id, Part: &conversations.Part{Type: conversations.OutputText}, More: true})
 	}
 	e.text.WriteString(text)
-	e.emit(Event{Type: EventTextDelta, OutputIndex: e.index(), ItemID: e.message.ID, Text: text})
+	e.tokens = append(e.tokens, tokens...)
+	e.emit(Event{Type: EventTextDelta, OutputIndex: e.index(), ItemID: e.message.ID, Text: text, Logprobs: tokens})
 }
 
 // callStart begins a call. What was said before it was commentary.
@@ -112,7 +114,7 @@ func (e *emitter) closeItem(status conversations.Status, phase string) {
 	whole := e.seal(status, phase)
 	switch {
 	case message != nil:
-		e.emit(Event{Type: EventTextDone, OutputIndex: e.index(), ItemID: message.ID, Text: whole, More: true})
+		e.emit(Event{Type: EventTextDone, OutputIndex: e.index(), ItemID: message.ID, Text: whole, Logprobs: message.Content[0].Logprobs, More: true})
 		e.emit(Event{Type: EventPartDone, OutputIndex: e.index(), ItemID: message.ID, Part: &message.Content[0], More: true})
 		e.done(message, true)
 	case call != nil && call.Custom:
@@ -135,12 +137,12 @@ func (e *emitter) seal(status conversations.Status, phase string) string {
 	e.text.Reset()
 	if m := e.message; m != nil {
 		m.Status, m.Phase = status, phase
-		m.Content = []conversations.Part{{Type: conversations.OutputText, Text: whole}}
+		m.Content = []conversations.Part{{Type: conversations.OutputText, Text: whole, Logprobs: e.tokens}}
 	}
 	if c := e.call; c != nil {
 		c.Status, c.Arguments = status, whole
 	}
-	e.message, e.call, e.input = nil, nil, nil
+	e.message, e.call, e.input, e.tokens = nil, nil, nil, nil
 	return whole
 }
 

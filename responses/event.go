@@ -3,6 +3,7 @@ package responses
 import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
 )
 
 // EventType names an event of a response's stream.
@@ -44,6 +45,7 @@ type Event struct {
 	Part        *conversations.Part // of part events
 	Text        string              // of text, argument and input events: the delta or the whole
 	Name        string              // of EventArgumentsDone: the function's
+	Logprobs    []model.Logprob     // of text events: the tokens of Text, where they were asked for
 
 	Response *Response    // of created, in_progress, completed and failed
 	Error    *fault.Error // of EventError

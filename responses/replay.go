@@ -30,7 +30,7 @@ func replayItem(e *emitter, item conversations.Item) {
 	switch item := item.(type) {
 	case *conversations.Message:
 		for _, p := range item.Content {
-			e.textDelta(p.Text, same)
+			e.textDelta(p.Text, p.Logprobs, same)
 		}
 		e.closeItem(item.Status, item.Phase)
 	case *conversations.FunctionCall:

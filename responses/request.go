@@ -47,6 +47,14 @@ type Request struct {
 	AllowedTools      []string // of Tools by name, those that the model is offered in this turn; nil is all
 	ParallelToolCalls *bool    // false: at most one tool call at a time; nil is true
 
+	MaxToolCalls *int // at least 1; caps the searches of the turn
+
+	Sampling    model.Sampling
+	Logprobs    bool // the output has those of its tokens
+	TopLogprobs *int // 0 to 20: with Logprobs, how many of the likeliest at each place
+
+	SafetyIdentifier string // echoed
+
 	Store    *bool // whether the turn is kept; nil is true
 	Metadata map[string]string
 
@@ -91,6 +99,9 @@ func (r *Request) settings() generation.Settings {
 		ToolChoice:        r.ToolChoice,
 		AllowedTools:      r.AllowedTools,
 		ParallelToolCalls: r.ParallelToolCalls,
+		Sampling:          r.Sampling,
+		Logprobs:          r.Logprobs,
+		TopLogprobs:       r.TopLogprobs,
 	}
 }
 
@@ -106,6 +117,9 @@ func (r *Request) check(settings *generation.Settings) (*schema.Schema, error) {
 	}
 	if r.PreviousResponseID != "" && r.Conversation != "" {
 		return nil, fault.Invalidf("previous_response_id", "previous_response_id and conversation cannot be used together.")
+	}
+	if r.MaxToolCalls != nil && *r.MaxToolCalls < 1 {
+		return nil, fault.Invalidf("max_tool_calls", "max_tool_calls must be at least 1.")
 	}
 	if err := metadata.Check(r.Metadata); err != nil {
 		return nil, err

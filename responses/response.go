@@ -84,6 +84,12 @@ type Echo struct {
 	Temperature        *float64          `json:"temperature,omitempty"`
 	TopP               *float64          `json:"top_p,omitempty"`
 	MaxOutputTokens    *int              `json:"max_output,omitempty"`
+	MaxToolCalls       *int              `json:"max_calls,omitempty"`
+	TopLogprobs        *int              `json:"top_logprobs,omitempty"`
+	PresencePenalty    *float64          `json:"presence,omitempty"`
+	FrequencyPenalty   *float64          `json:"frequency,omitempty"`
+	PromptCacheKey     string            `json:"cache_key,omitempty"`
+	SafetyIdentifier   string            `json:"safety,omitempty"`
 	Unstored           bool              `json:"-"` // a response that is stored says so
 }
 
@@ -104,6 +110,12 @@ func (r *Request) echo(stored bool) Echo {
 		Temperature:        r.Temperature,
 		TopP:               r.TopP,
 		MaxOutputTokens:    r.MaxOutputTokens,
+		MaxToolCalls:       r.MaxToolCalls,
+		TopLogprobs:        r.TopLogprobs,
+		PresencePenalty:    r.Sampling.PresencePenalty,
+		FrequencyPenalty:   r.Sampling.FrequencyPenalty,
+		PromptCacheKey:     r.Sampling.CacheKey,
+		SafetyIdentifier:   r.SafetyIdentifier,
 		Unstored:           !stored,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 
@@ -59,9 +60,24 @@ func queries(arguments string) []string {
 	return list[:min(len(list), maxQueries)]
 }
 
+// searchesLeft is how many searches more the turn may have.
+func (t *turn) searchesLeft() int {
+	if t.req.MaxToolCalls == nil {
+		return math.MaxInt
+	}
+	left := *t.req.MaxToolCalls
+	for _, item := range t.response.Output {
+		if _, ok := item.(*conversations.WebSearch); ok {
+			left--
+		}
+	}
+	return max(left, 0)
+}
+
 // search runs the searches of a round, each shown as an item of the output,
 // unless ctx ends or the consumer stops.
 func (t *turn) search(ctx context.Context) {
+	most := t.searchesLeft()
 	for i, w := range t.searches {
 		if ctx.Err() != nil || t.emitter.stopped {
 			return
@@ -70,6 +86,8 @@ func (t *turn) search(ctx context.Context) {
 			switch {
 			case len(w.Queries) == 0:
 				w.Results = "The search was not run: it needs between one and five queries."
+			case i >= most:
+				w.Results = "The search was not run: no more are allowed for this answer."
 			case i >= maxSearches:
 				w.Results = "The search was not run: too many searches at once."
 			default:

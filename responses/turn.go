@@ -306,7 +306,7 @@ func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
 func (t *turn) generate(ctx context.Context) error {
 	req := t.request()
 	for round := 1; ; round++ {
-		last := round > t.o.MaxSearchRounds
+		last := round > t.o.MaxSearchRounds || t.searchesLeft() == 0
 		if last {
 			req.Tools = withoutSearch(req.Tools)
 		}
@@ -383,6 +383,7 @@ func (t *turn) calls() bool {
 // ended, or nothing where the consumer stopped.
 func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReason, error) {
 	t.searches = nil
+	var tokens []model.Logprob // of the text that comes next
 	for event, err := range t.asked(ctx, req) {
 		if err != nil {
 			return "", err
@@ -392,9 +393,12 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 			t.emitter.lifecycle(EventInProgress)
 		}
 		switch e := event.(type) {
+		case model.Logprobs:
+			tokens = append(tokens, e.Tokens...)
 		case model.TextDelta:
 			t.endPlanning()
-			t.emitter.textDelta(e.Text, t.o.NewID)
+			t.emitter.textDelta(e.Text, tokens, t.o.NewID)
+			tokens = nil
 		case model.ToolCallStart:
 			t.endPlanning()
 			if e.Name == searchName && searches(t.settings.Tools) {

@@ -27,7 +27,7 @@ func (r *Response) Write(w *jsonout.Writer) {
 	r.writeEnd(w)
 	w.Name("instructions").OptionalString(e.Instructions)
 	writeOptionalInt(w.Name("max_output_tokens"), e.MaxOutputTokens)
-	w.Name("max_tool_calls").Null()
+	writeOptionalInt(w.Name("max_tool_calls"), e.MaxToolCalls)
 	jsonout.Tags(w.Name("metadata"), e.Metadata)
 	w.Name("model").String(e.Model)
 	w.Name("output").Array()
@@ -36,22 +36,22 @@ func (r *Response) Write(w *jsonout.Writer) {
 	}
 	w.EndArray()
 	w.Name("parallel_tool_calls").Bool(e.ParallelToolCalls == nil || *e.ParallelToolCalls)
-	w.Name("presence_penalty").Int(0)
-	w.Name("frequency_penalty").Int(0)
+	writeOr(w.Name("presence_penalty"), e.PresencePenalty, 0)
+	writeOr(w.Name("frequency_penalty"), e.FrequencyPenalty, 0)
 	w.Name("previous_response_id").OptionalString(e.PreviousResponseID)
-	w.Name("prompt_cache_key").Null()
+	w.Name("prompt_cache_key").OptionalString(e.PromptCacheKey)
 	writeReasoning(w.Name("reasoning"), e.ReasoningEffort)
-	w.Name("safety_identifier").Null()
+	w.Name("safety_identifier").OptionalString(e.SafetyIdentifier)
 	w.Name("service_tier").String("default")
 	w.Name("store").Bool(!e.Unstored)
-	writeOrOne(w.Name("temperature"), e.Temperature)
+	writeOr(w.Name("temperature"), e.Temperature, 1)
 	w.Name("text").Object()
 	writeFormat(w.Name("format"), e.Format)
 	w.EndObject()
 	writeToolChoice(w.Name("tool_choice"), e)
 	writeTools(w.Name("tools"), e)
-	w.Name("top_logprobs").Int(0)
-	writeOrOne(w.Name("top_p"), e.TopP)
+	w.Name("top_logprobs").Int(int64(orZero(e.TopLogprobs)))
+	writeOr(w.Name("top_p"), e.TopP, 1)
 	w.Name("truncation").String("disabled")
 	writeUsage(w.Name("usage"), r.Usage)
 	w.EndObject()
@@ -179,12 +179,18 @@ func writeOptionalInt(w *jsonout.Writer, n *int) {
 	w.Int(int64(*n))
 }
 
-// writeOrOne writes a sampling parameter, or the one that holds where none is
-// given.
-func writeOrOne(w *jsonout.Writer, v *float64) {
+// writeOr writes a sampling parameter, or the one that holds where none is given.
+func writeOr(w *jsonout.Writer, v *float64, otherwise int64) {
 	if v == nil {
-		w.Int(1)
+		w.Int(otherwise)
 		return
 	}
 	w.Float(*v)
+}
+
+func orZero(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
 }

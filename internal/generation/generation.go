@@ -35,7 +35,7 @@ var errInvalid = errors.New("the structured answer is invalid")
 // however it ends.
 func Stream(ctx context.Context, b model.Backend, req *model.Request, s *schema.Schema, m *Meter) iter.Seq2[model.Event, error] {
 	if req.Format.Type == model.FormatText || req.Format.Type == "" {
-		return m.answer(ctx, b, req)
+		return withLogprobs(req, m.answer(ctx, b, req))
 	}
 	return func(yield func(model.Event, error) bool) {
 		g := structured{backend: b, schema: s, meter: m, yield: yield}
@@ -81,8 +81,9 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 	var text strings.Builder
 	called := false
 	before := g.meter.Usage().OutputTokens
-	var reason error // for asking again
-	for event, err := range g.meter.answer(ctx, g.backend, req) {
+	var reason error           // for asking again
+	var tokens []model.Logprob // of the text
+	for event, err := range withLogprobs(req, g.meter.answer(ctx, g.backend, req)) {
 		if err != nil {
 			g.yield(nil, err)
 			return nil
@@ -92,6 +93,9 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 			if g.started {
 				continue
 			}
+		case model.Logprobs:
+			tokens = append(tokens, e.Tokens...)
+			continue
 		case model.TextDelta:
 			text.WriteString(e.Text)
 			if g.started {
@@ -100,7 +104,7 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 			event = model.Started{}
 		case model.ToolCallStart:
 			called = true
-			if !g.flush(&text) {
+			if !g.flush(&text, &tokens) {
 				return nil
 			}
 		case model.Finish:
@@ -109,7 +113,7 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 					continue // to the end, which nothing follows
 				}
 			}
-			if !g.flush(&text) {
+			if !g.flush(&text, &tokens) {
 				return nil
 			}
 		}
@@ -126,10 +130,18 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 
 // flush yields the text held back, without the blanks around it that models
 // under a grammar run on with.
-func (g *structured) flush(text *strings.Builder) bool {
+func (g *structured) flush(text *strings.Builder, tokens *[]model.Logprob) bool {
 	whole := strings.TrimSpace(text.String())
 	text.Reset()
-	return whole == "" || g.yield(model.TextDelta{Text: whole}, nil)
+	kept := trimTokens(*tokens)
+	*tokens = nil
+	if whole == "" {
+		return true
+	}
+	if kept != nil && !g.yield(model.Logprobs{Tokens: kept}, nil) {
+		return false
+	}
+	return g.yield(model.TextDelta{Text: whole}, nil)
 }
 
 func (g *structured) check(text string) error {

@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -31,6 +32,9 @@ type Settings struct {
 	ToolChoice        model.ToolChoice
 	AllowedTools      []string // of Tools, those that the model is offered; nil is all
 	ParallelToolCalls *bool    // false: at most one tool call; nil is true
+	Sampling          model.Sampling
+	Logprobs          bool
+	TopLogprobs       *int // 0 to [model.MaxTopLogprobs]
 }
 
 // Names are what an interface calls the fields of its requests, for errors.
@@ -77,7 +81,29 @@ func (s *Settings) checkNumbers(n Names) error {
 	if s.MaxTokens != nil && *s.MaxTokens < 1 {
 		return fault.Invalidf(n.MaxTokens, "%s must be at least 1.", n.MaxTokens)
 	}
-	return nil
+	return s.checkSampling()
+}
+
+// checkSampling holds the settings that are handed through to bounds that every
+// server has; what a server makes of them is its own business.
+func (s *Settings) checkSampling() error {
+	within := func(name string, p *float64, least, most float64) error {
+		if p == nil || *p >= least && *p <= most {
+			return nil
+		}
+		return fault.Invalidf(name, "%s must be between %v and %v.", name, least, most)
+	}
+	if p := s.Sampling.RepetitionPenalty; p != nil && !(*p > 0) {
+		return fault.Invalidf("repetition_penalty", "repetition_penalty must be greater than 0.")
+	}
+	if n := s.TopLogprobs; n != nil && (*n < 0 || *n > model.MaxTopLogprobs) {
+		return fault.Invalidf("top_logprobs", "top_logprobs must be between 0 and %d.", model.MaxTopLogprobs)
+	}
+	return cmp.Or(
+		within("presence_penalty", s.Sampling.PresencePenalty, -2, 2),
+		within("frequency_penalty", s.Sampling.FrequencyPenalty, -2, 2),
+		within("min_p", s.Sampling.MinP, 0, 1),
+	)
 }
 
 func (s *Settings) checkTools(n Names) error {
@@ -190,6 +216,11 @@ func (s *Settings) Request(messages []model.Message) *model.Request {
 		Temperature:     s.Temperature,
 		TopP:            s.TopP,
 		ReasoningEffort: s.ReasoningEffort,
+		Sampling:        s.Sampling,
+		Logprobs:        s.Logprobs,
+	}
+	if s.Logprobs && s.TopLogprobs != nil {
+		req.TopLogprobs = *s.TopLogprobs
 	}
 	if s.MaxTokens != nil {
 		req.MaxTokens = *s.MaxTokens

@@ -24,7 +24,17 @@ func cloneRequest(req *model.Request) *model.Request {
 	c.Stop = slices.Clone(req.Stop)
 	c.Temperature = clonePointer(req.Temperature)
 	c.TopP = clonePointer(req.TopP)
+	c.Sampling = cloneSampling(req.Sampling)
 	return &c
+}
+
+func cloneSampling(s model.Sampling) model.Sampling {
+	s.Seed, s.TopK = clonePointer(s.Seed), clonePointer(s.TopK)
+	for _, p := range []**float64{&s.PresencePenalty, &s.FrequencyPenalty, &s.RepetitionPenalty, &s.MinP} {
+		*p = clonePointer(*p)
+	}
+	s.LogitBias, s.ChatTemplateKwargs = slices.Clone(s.LogitBias), slices.Clone(s.ChatTemplateKwargs)
+	return s
 }
 
 func cloneScoreRequest(req *model.ScoreRequest) *model.ScoreRequest {

@@ -11,6 +11,7 @@ type chunk struct {
 	text      string
 	reasoning string
 	calls     gjson.Result // the delta's tool_calls
+	logprobs  gjson.Result // the choice's
 	finish    string
 	usage     model.Usage
 	counted   bool         // the chunk has a usage
@@ -51,6 +52,8 @@ func (c *chunk) readChoice(choice gjson.Result) {
 		switch key.Str {
 		case "delta", "message":
 			c.readDelta(value)
+		case "logprobs":
+			c.logprobs = value
 		case "finish_reason":
 			c.finish = value.Str
 		}

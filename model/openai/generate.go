@@ -120,16 +120,17 @@ type answer struct {
 	asked   bool // a server has been sent the request and has not refused it
 	begun   bool // the model has begun to answer: it cannot be asked again
 
-	think   thinkFilter
-	json    jsonEnd
-	calls   toolCalls
-	held    strings.Builder // text that may not be shown yet, or not at all
-	size    int             // bytes of everything generated
-	pieces  int             // events with something generated
-	reason  model.FinishReason
-	spent   model.Usage // by answers that have ended
-	usage   model.Usage // of this answer, as the server counted
-	counted bool        // it did
+	logprobs logprobs // of the text, where they are asked for
+	think    thinkFilter
+	json     jsonEnd
+	calls    toolCalls
+	held     strings.Builder // text that may not be shown yet, or not at all
+	size     int             // bytes of everything generated
+	pieces   int             // events with something generated
+	reason   model.FinishReason
+	spent    model.Usage // by answers that have ended
+	usage    model.Usage // of this answer, as the server counted
+	counted  bool        // it did
 }
 
 // emit passes an event on, unless the consumer has stopped or gone.
@@ -247,6 +248,9 @@ func (a *answer) event(x *exchange, data []byte, named string) error {
 	if c.text != "" || c.reasoning != "" || c.calls.Exists() {
 		a.pieces++
 	}
+	if a.req.Logprobs && !a.logprobs.add(&c) {
+		return model.NoLogprobs(nil)
+	}
 	if !a.begun && (a.pieces > 0 || c.finish != "") {
 		a.begun = true
 		x.server.health.well()
@@ -294,7 +298,7 @@ func (a *answer) text(text string) {
 		if a.req.Format.Type == model.FormatObject || a.req.Format.Type == model.FormatSchema {
 			a.json.add(text)
 		}
-		a.emit(model.TextDelta{Text: text})
+		a.emitText(text)
 	}
 }
 
@@ -303,8 +307,16 @@ func (a *answer) flush() {
 	text := a.held.String()
 	a.held.Reset()
 	if strings.TrimSpace(text) != "" {
-		a.emit(model.TextDelta{Text: text})
+		a.emitText(text)
 	}
+}
+
+// emitText passes text on, behind its tokens where they are asked for.
+func (a *answer) emitText(text string) {
+	if a.req.Logprobs {
+		a.emit(model.Logprobs{Tokens: a.logprobs.take(text)})
+	}
+	a.emit(model.TextDelta{Text: text})
 }
 
 func (a *answer) toolCalls(x *exchange, deltas gjson.Result) error {

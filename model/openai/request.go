@@ -29,10 +29,19 @@ type wireRequest struct {
 	Logprobs            bool           `json:"logprobs,omitempty"`
 	TopLogprobs         int            `json:"top_logprobs,omitempty"`
 
+	Seed              *int            `json:"seed,omitempty"`
+	PresencePenalty   *float64        `json:"presence_penalty,omitempty"`
+	FrequencyPenalty  *float64        `json:"frequency_penalty,omitempty"`
+	RepetitionPenalty *float64        `json:"repetition_penalty,omitempty"`
+	MinP              *float64        `json:"min_p,omitempty"`
+	TopK              *int            `json:"top_k,omitempty"`
+	LogitBias         json.RawMessage `json:"logit_bias,omitempty"`
+	CacheKey          string          `json:"prompt_cache_key,omitempty"`
+
 	// Not of the protocol, and sent only where a target is set up for them.
-	ChatTemplateKwargs  map[string]bool `json:"chat_template_kwargs,omitempty"`
-	ContinueFinal       *bool           `json:"continue_final_message,omitempty"`
-	AddGenerationPrompt *bool           `json:"add_generation_prompt,omitempty"`
+	ChatTemplateKwargs  any   `json:"chat_template_kwargs,omitempty"`
+	ContinueFinal       *bool `json:"continue_final_message,omitempty"`
+	AddGenerationPrompt *bool `json:"add_generation_prompt,omitempty"`
 }
 
 type streamOptions struct {
@@ -119,6 +128,7 @@ func newRequest(m *served, t *target, req *model.Request) *wireRequest {
 	if req.MaxTokens > 0 {
 		w.limit(t.server, req.MaxTokens)
 	}
+	w.sample(req)
 	// Servers offer the tools to the model even under tool_choice none.
 	if len(req.Tools) == 0 || req.ToolChoice.Mode == model.ToolNone {
 		return w
@@ -134,6 +144,18 @@ func newRequest(m *served, t *target, req *model.Request) *wireRequest {
 		w.ParallelToolCalls = new(bool)
 	}
 	return w
+}
+
+// sample sets what is handed through.
+func (w *wireRequest) sample(req *model.Request) {
+	s := &req.Sampling
+	w.Seed, w.TopK, w.MinP = s.Seed, s.TopK, s.MinP
+	w.PresencePenalty, w.FrequencyPenalty, w.RepetitionPenalty = s.PresencePenalty, s.FrequencyPenalty, s.RepetitionPenalty
+	w.LogitBias, w.CacheKey = s.LogitBias, s.CacheKey
+	if s.ChatTemplateKwargs != nil {
+		w.ChatTemplateKwargs = s.ChatTemplateKwargs
+	}
+	w.Logprobs, w.TopLogprobs = req.Logprobs, req.TopLogprobs
 }
 
 // effort returns what the servers of a model call a reasoning effort.
