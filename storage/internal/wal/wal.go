@@ -1,0 +1,286 @@
+// Package wal is a log of records on disk: what was appended to it is there
+// after a kill of the process and a crash of the machine.
+//
+// [Open] finds the segments that a log consists of and checks every record in
+// them; [Log.Replay] hands the records out. After [Log.Start] the log takes
+// [Log.Append], one write and one sync for each record, in a segment whose space
+// was reserved before. [Log.Drop] removes segments whose records are elsewhere
+// by then.
+//
+// A segment is a file of blocks of 512 bytes: a header, then records, each of
+// them from the beginning of a block. So no write touches what an earlier one
+// has made durable, and a record can be found behind one that is damaged. Numbers
+// are little-endian; checksums are CRC-32C of all that follows them.
+//
+//	header: "svc log 1\n", checksum, number of the segment, version of its first record, mark, nonce
+//	record: "svcr", checksum, length of the payload, 4 bytes of zeros, version, nonce, payload, zeros
+//
+// The nonce is random and the same in a segment. Without it a payload could hold
+// what looks like a record.
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"unsafe"
+)
+
+// ErrRefused is the error of an Append that has written nothing: another may
+// follow.
+var ErrRefused = errors.New("wal: nothing was written")
+
+// FS is the directory that a log is in. Names that are no segment's are others'.
+type FS interface {
+	// List returns the names of the files, in any order.
+	List() ([]string, error)
+
+	// ReadFile returns the contents of a file.
+	ReadFile(name string) ([]byte, error)
+
+	// Create makes a file, in the place of one that is there, with that many bytes
+	// of zeros for which the disk has space. After an error there is none.
+	Create(name string, size int64) (File, error)
+
+	// Remove removes a file.
+	Remove(name string) error
+
+	// Sync makes creations and removals durable.
+	Sync() error
+}
+
+// File is a file that a log writes to, in whole blocks.
+type File interface {
+	WriteAt(p []byte, off int64) (int, error)
+
+	// Sync makes what was written durable.
+	Sync() error
+
+	Close() error
+}
+
+// Options say how a log is kept.
+type Options struct {
+	FS FS
+
+	// SegmentSize is how many bytes a segment has, a multiple of 512, but for one
+	// with a larger record. 0 stands for 4 MiB.
+	SegmentSize int64
+
+	// Salvage goes on behind records that are damaged or missing, and calls Lost
+	// for each such place, instead of refusing to open.
+	Salvage bool
+	Lost    func(error)
+}
+
+const defaultSegment = 4 << 20
+
+// Log is a log. Append is for one goroutine at a time, all else for any.
+type Log struct {
+	opts   Options
+	buffer []byte // reused by Append
+
+	mu       sync.Mutex
+	segments []segment // by number; the last is written to once active
+	last     uint64    // version of the last record; before the first, one less than its
+	file     File      // the last segment's, nil before Start
+	end      int64     // where its next record goes
+	failed   error     // why nothing can be appended any more
+}
+
+// Segments returns how many segments there are.
+func (l *Log) Segments() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.segments)
+}
+
+// Size returns how many bytes the segments have.
+func (l *Log) Size() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size := uint64(0)
+	for _, s := range l.segments {
+		size += uint64(s.size)
+	}
+	return size
+}
+
+// Last returns the version of the last record, 0 in a log that never had one.
+func (l *Log) Last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// First returns the version that the first record has or will have, 0 where
+// there are no segments.
+func (l *Log) First() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.segments) == 0 {
+		return 0
+	}
+	return l.segments[0].first
+}
+
+// Mark returns the mark of the first segment; see [Log.Start].
+func (l *Log) Mark() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.segments) == 0 {
+		return 0
+	}
+	return l.segments[0].mark
+}
+
+// Start begins a segment for the records after version last, with room for one
+// with that many bytes. The mark is a number of the caller's, kept with the
+// segment. The error is an ErrRefused where all is as it was; after any other
+// nothing can be appended any more.
+func (l *Log) Start(last, mark uint64, payload int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
+	s := segment{number: 1, first: last + 1, mark: mark, nonce: rand.Uint64()}
+	if n := len(l.segments); n > 0 {
+		s.number = l.segments[n-1].number + 1
+	}
+	s.size = max(l.opts.SegmentSize, block+recordSize(payload))
+	file, err := l.opts.FS.Create(s.name(), s.size)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if err := l.begin(s, file); err != nil {
+		file.Close()
+		return l.fail(fmt.Errorf("begin %s: %w", s.name(), err))
+	}
+	l.stop()
+	l.segments = append(l.segments, s)
+	l.file, l.end, l.last = file, block, last
+	return nil
+}
+
+// begin makes the segment's file durable and with its header.
+func (l *Log) begin(s segment, file File) error {
+	if _, err := file.WriteAt(s.header(l.aligned(block)), 0); err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	return l.opts.FS.Sync()
+}
+
+// stop closes the file that is written to. What is in it is durable, so that its
+// error says nothing.
+func (l *Log) stop() {
+	if l.file != nil {
+		l.file.Close()
+		l.file = nil
+	}
+}
+
+// Fits reports whether a record with that many bytes can be appended. If not,
+// Start makes room.
+func (l *Log) Fits(payload int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.file != nil && l.end+recordSize(payload) <= l.segments[len(l.segments)-1].size
+}
+
+// Append adds a record, which must fit and whose version must be larger than the
+// last one's by one. When it returns nil the record is durable. After an error
+// whether it will be found is unknown, and nothing can be appended any more.
+func (l *Log) Append(version uint64, payload []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
+	if l.file == nil || version != l.last+1 {
+		return fmt.Errorf("wal: a record of version %d after version %d", version, l.last)
+	}
+	s := l.segments[len(l.segments)-1]
+	data := s.record(l.aligned(int(recordSize(len(payload)))), version, payload)
+	if _, err := l.file.WriteAt(data, l.end); err != nil {
+		return l.fail(fmt.Errorf("write %s: %w", s.name(), err))
+	}
+	if err := l.file.Sync(); err != nil {
+		return l.fail(fmt.Errorf("sync %s: %w", s.name(), err))
+	}
+	l.end += int64(len(data))
+	l.last = version
+	return nil
+}
+
+// fail lets nothing be appended any more. What a file holds after a failed write
+// or sync is unknown, also when a later one succeeds.
+func (l *Log) fail(err error) error {
+	l.failed = fmt.Errorf("wal: no writes until the log is opened again: %w", err)
+	return l.failed
+}
+
+// Failed returns why nothing can be appended any more, or nil.
+func (l *Log) Failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
+// Drop removes the segments of which all records have versions up to and with
+// that one, but not the last segment.
+func (l *Log) Drop(version uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.segments) > 1 && l.segments[1].first <= version+1 {
+		if err := l.opts.FS.Remove(l.segments[0].name()); err != nil {
+			return err
+		}
+		l.segments = l.segments[1:]
+		// One after the other: a crash must not bring one back without those behind it.
+		if err := l.opts.FS.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close gives up the log's file.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stop()
+	if l.failed == nil {
+		l.failed = errors.New("wal: the log is closed")
+	}
+	return nil
+}
+
+// keptBuffer is up to how many bytes the buffer is kept for the next record.
+const keptBuffer = 1 << 20
+
+// aligned returns a buffer of n zeros that begins where direct writes to files
+// may.
+func (l *Log) aligned(n int) []byte {
+	if len(l.buffer) >= n {
+		clear(l.buffer[:n])
+		return l.buffer[:n]
+	}
+	b := alignedZeros(n)
+	if n <= keptBuffer {
+		l.buffer = b
+	}
+	return b
+}
+
+// alignedZeros returns n zeros that begin at a page of memory.
+func alignedZeros(n int) []byte {
+	const page = 4096
+	raw := make([]byte, n+page)
+	skip := page - int(uintptr(unsafe.Pointer(&raw[0]))%page)
+	return raw[skip : skip+n]
+}
