@@ -20,6 +20,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+
+	"github.com/seed-506d8e5d/svc/driver"
 )
 
 // Namespace names one isolated key space: an organization's, or the one that
@@ -78,6 +80,13 @@ var (
 	ErrConflict = errors.New("storage: too many conflicting writes")
 	ErrReadOnly = errors.New("storage: write in a read-only transaction")
 	ErrClosed   = errors.New("storage: store is closed")
+	// ErrFull: the disk has no space for the transaction. Nothing of it is written.
+	ErrFull = errors.New("storage: the disk is full")
+	// ErrFailed: a write failed such that what is on the disk is unknown. Nothing
+	// can be written before the store is opened again.
+	ErrFailed = errors.New("storage: a write failed, and no more are taken until the store is opened again")
+	// ErrDamaged: what is stored is not what was written. The message says where.
+	ErrDamaged = errors.New("storage: damaged")
 )
 
 // Store is the driver interface: an ordered, transactional map of bytes. All methods may be called
@@ -129,6 +138,24 @@ type Tx interface {
 	// costs nothing more. A key that another transaction adds to a range that was
 	// scanned is a conflict like any other.
 	Scan(r Range) iter.Seq2[Entry, error]
+}
+
+// Reserver is a [Tx] of a store that keeps a part of its disk for what makes
+// room and for what must go on when the disk is full. It is reached through
+// [UseReserve].
+type Reserver interface {
+	// UseReserve lets the transaction use that part.
+	UseReserve()
+}
+
+// UseReserve lets a transaction be committed also on a disk that is full for
+// others: deletions that write, too, administration, the ledger, recovery.
+// Transactions that only delete need not ask. The transaction must be small. On
+// a store that keeps no reserve it does nothing.
+func UseReserve(tx Tx) {
+	if r, ok := driver.As[Reserver](tx); ok {
+		r.UseReserve()
+	}
 }
 
 // Range is a half-open interval of keys: Start is in it, End is not. A nil

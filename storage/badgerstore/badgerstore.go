@@ -2,9 +2,15 @@
 // store: a [storage.Store] that needs no server.
 //
 // [Open] takes the directory for this process alone. What an Update has
-// acknowledged is in synced files; transactions that commit at the same time
-// share a sync. Small values lie in badger's tree, large ones such as the chunks
-// of files in its value log, whose unused space is reclaimed in the background.
+// acknowledged is in a log, synced; transactions that commit at the same time
+// share a record and a sync. Badger is the index: it is written to after the log
+// and never waits for the disk, and a part of the log is removed when badger has
+// all of it in files that are synced. Small values lie in badger's tree, large
+// ones such as the chunks of files in its value log, whose unused space is
+// reclaimed in the background.
+//
+// What is read was verified: a store with a damaged table or log is not opened,
+// and a damaged value is a [storage.ErrDamaged].
 package badgerstore
 
 import (
@@ -14,13 +20,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"strings"
-
-	"github.com/dgraph-io/badger/v4"
 
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
 
 // ErrInUse: another process has the directory open, or this one has it open
@@ -34,6 +37,10 @@ type Options struct {
 	// Dir is the directory of the store. It must be given, and is created, for
 	// its owner alone, where it does not exist.
 	Dir string
+
+	// Salvage opens a store that is damaged without what is lost, which is logged
+	// as errors. Without it such a store is not opened.
+	Salvage bool
 
 	// Logger gets badger's messages: warnings and errors as such, all else at
 	// debug level. Nil discards them.
@@ -70,31 +77,7 @@ func Open(opts Options) (*Store, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return open(badgerOptions(opts.Dir, log), log)
-}
-
-func open(opts badger.Options, log *slog.Logger) (*Store, error) {
-	db, err := badger.OpenManaged(opts)
-	if err != nil && inUse(opts.Dir) {
-		return nil, fmt.Errorf("badgerstore: %s is %w%s", opts.Dir, ErrInUse, holder(opts.Dir))
-	}
-	if err != nil {
-		return nil, translated("open "+opts.Dir, err)
-	}
-	version := db.MaxVersion()
-	d := newDatabase(db, log, version)
-	return &Store{store: occ.New(d, version), db: d}, nil
-}
-
-// holder returns who holds the directory, in parentheses, or nothing where that
-// is unknown.
-func holder(dir string) string {
-	text, err := os.ReadFile(filepath.Join(dir, "LOCK"))
-	pid := strings.TrimSpace(string(text))
-	if err != nil || pid == "" {
-		return ""
-	}
-	return " (pid " + pid + ")"
+	return open(settings{dir: opts.Dir, badger: badgerOptions(opts.Dir, log), fs: wal.Dir(opts.Dir), disk: disk{freeBytes}, log: log, salvage: opts.Salvage})
 }
 
 // View implements [storage.Store].
@@ -109,6 +92,10 @@ func (s *Store) Update(ctx context.Context, ns storage.Namespace, fn func(storag
 
 // Close implements [storage.Store].
 func (s *Store) Close() error { return s.store.Close() }
+
+// Healthy implements [storage.HealthChecker]. The error is a [storage.ErrFailed]
+// where only opening the store again helps.
+func (s *Store) Healthy(context.Context) error { return s.db.Healthy() }
 
 // Stats returns the counters as they are now.
 func (s *Store) Stats() Stats {

@@ -2,6 +2,7 @@ package badgerstore
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -30,15 +31,6 @@ func TestStore(t *testing.T) {
 		Open:       func(t *testing.T, dir string) storage.Store { return openDir(t, dir) },
 		Persistent: true,
 	})
-}
-
-// TestCommitsAreSynced holds what no test that kills a process can: the system
-// still has what a killed process has written, and a machine that crashes does not.
-func TestCommitsAreSynced(t *testing.T) {
-	s := openDir(t, t.TempDir())
-	if !s.db.db.Opts().SyncWrites {
-		t.Error("badger does not sync its writes")
-	}
 }
 
 func BenchmarkStore(b *testing.B) {
@@ -103,12 +95,34 @@ func TestFullDisk(t *testing.T) {
 	set := func() error {
 		return s.Update(t.Context(), "n", func(tx storage.Tx) error { return tx.Set([]byte("a"), nil) })
 	}
-	s.db.free = func(string) (uint64, error) { return reserve - 1, nil }
-	if err := set(); err == nil {
-		t.Error("a write to a full disk succeeded")
-	}
-	s.db.free = freeBytes
-	if err := set(); err != nil {
-		t.Errorf("a write when there was space again: %v", err)
+	for _, test := range []struct {
+		name string
+		free uint64
+		set  error
+		less error // of a deletion, and of a write that may use the reserve
+	}{
+		{"enough", reserve, nil, nil},
+		{"into the reserve", reserve - 1, storage.ErrFull, nil},
+		{"through the reserve", lastReserve - 1, storage.ErrFull, storage.ErrFull},
+		{"enough again", reserve, nil, nil},
+	} {
+		s.db.disk.free = func(string) (uint64, error) { return test.free, nil }
+		if err := set(); !errors.Is(err, test.set) {
+			t.Errorf("%s: a write: %v, want %v", test.name, err, test.set)
+		}
+		if err := s.Healthy(t.Context()); !errors.Is(err, test.set) {
+			t.Errorf("%s: the health is %v, want %v", test.name, err, test.set)
+		}
+		err := s.Update(t.Context(), "n", func(tx storage.Tx) error { return tx.Delete([]byte("a")) })
+		if !errors.Is(err, test.less) {
+			t.Errorf("%s: a deletion: %v, want %v", test.name, err, test.less)
+		}
+		err = s.Update(t.Context(), "n", func(tx storage.Tx) error {
+			storage.UseReserve(tx)
+			return tx.Set([]byte("b"), nil)
+		})
+		if !errors.Is(err, test.less) {
+			t.Errorf("%s: a write that uses the reserve: %v, want %v", test.name, err, test.less)
+		}
 	}
 }

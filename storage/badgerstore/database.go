@@ -2,38 +2,59 @@ package badgerstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
+	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
 
-// reserve is how many bytes of the disk are left alone. Badger writes to mapped
-// files, and a disk that is full when it does kills the process.
-const reserve = 128 << 20
-
-// database is badger as the map under a store. Versions are badger's timestamps.
+// database is the log and badger as the map under a store. Versions are badger's
+// timestamps and those of the log's records.
 type database struct {
+	dir    string
+	lock   *dirLock
+	wal    *wal.Log
 	db     *badger.DB
 	log    *slog.Logger
-	free   func(dir string) (uint64, error) // bytes left on the disk
+	disk   disk
+	failed atomic.Pointer[error] // why nothing can be written before the store is opened again
+
 	stop   context.CancelFunc
 	ending sync.WaitGroup
+	sealed chan struct{} // holds a value when a segment was completed
 
 	mu      sync.Mutex // held while badger writes for a transaction or compacts
 	version uint64     // the last one applied
-	deletes int        // since countUnused last went to work
+	mark    uint64     // the last mark written
+	due     bool       // the segment of the log that is written to has no mark yet
+	record  []byte     // reused
+	deletes int        // since reclaim last made badger count them
+	done    []segment  // of the log, complete and not removed
+	synced  int        // number of the first file of the value log that may not be durable
 }
 
-func newDatabase(db *badger.DB, log *slog.Logger, version uint64) *database {
-	ctx, stop := context.WithCancel(context.Background())
-	d := &database{db: db, log: log, free: freeBytes, stop: stop, version: version}
-	d.Forget(version)
+// segment is a part of the log that is complete.
+type segment struct {
+	last     uint64 // version
+	memtable int    // number of the last file of badger's that held something of it
+}
+
+// begin starts what goes on in the background.
+func (d *database) begin() {
+	var ctx context.Context
+	ctx, d.stop = context.WithCancel(context.Background())
+	d.sealed = make(chan struct{}, 1)
+	d.Forget(d.version)
 	d.ending.Go(func() { d.reclaimAlways(ctx) })
-	return d
+	d.ending.Go(func() { d.trimAlways(ctx) })
 }
 
 // Snapshot implements occ.Database.
@@ -41,26 +62,85 @@ func (d *database) Snapshot(version uint64) occ.Snapshot {
 	return &snapshot{db: d.db, txn: d.db.NewTransactionAt(version, false)}
 }
 
-// Apply implements occ.Database.
+// Apply implements occ.Database. The log is what makes the writes durable; what
+// badger has of them counts only once it is in a table.
 func (d *database) Apply(version uint64, writes []occ.Write) error {
-	free, err := d.free(d.db.Opts().Dir)
-	if err != nil {
-		return fmt.Errorf("%w: free space is unknown: %v", occ.ErrRefused, err)
-	}
-	if free < reserve {
-		return fmt.Errorf("%w: %d bytes are left on the disk, %d are kept free", occ.ErrRefused, free, reserve)
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	writes, err := d.append(version, writes)
+	if errors.Is(err, wal.ErrRefused) {
+		return fmt.Errorf("%w: %w", occ.ErrRefused, err)
+	}
+	if err == nil {
+		err = d.index(version, writes)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", storage.ErrFailed, err)
+		d.failed.Store(&err)
+		return err
+	}
+	d.version = version
+	return nil
+}
+
+// keptRecord is up to how many bytes the buffer is kept for the next record.
+const keptRecord = 1 << 20
+
+// append writes to the log and returns what has to be in badger, too.
+func (d *database) append(version uint64, writes []occ.Write) ([]occ.Write, error) {
+	size := encodedSize(writes)
+	if !d.wal.Fits(size + 64) {
+		memtable, _, err := files(d.dir, memExtension)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", wal.ErrRefused, err)
+		}
+		if err := d.wal.Start(version-1, d.mark, size+64); err != nil {
+			return nil, err
+		}
+		d.done = append(d.done, segment{last: version - 1, memtable: memtable})
+		d.due = true
+		select {
+		case d.sealed <- struct{}{}:
+		default:
+		}
+	}
+	if d.due {
+		writes = append(writes, markWrite(version))
+	}
+	record := encode(d.record[:0], writes)
+	if cap(record) <= keptRecord {
+		d.record = record
+	}
+	if err := d.wal.Append(version, record); err != nil {
+		return nil, err
+	}
+	if d.due {
+		d.mark, d.due = version, false
+	}
+	return writes, nil
+}
+
+// index gives badger the writes, in as many of its transactions as they need.
+// Their number does not matter: nobody reads the version before all are there,
+// and after a crash the log has them.
+func (d *database) index(version uint64, writes []occ.Write) error {
 	txn := d.db.NewTransactionAt(version, true)
-	defer txn.Discard()
-	for _, w := range writes {
-		var err error
+	defer func() { txn.Discard() }()
+	set := func(w occ.Write) error {
 		if w.Deleted {
 			d.deletes++
-			err = txn.Delete(w.Key)
-		} else {
-			err = txn.Set(w.Key, w.Value)
+			return txn.Delete(w.Key)
+		}
+		return txn.Set(w.Key, w.Value)
+	}
+	for _, w := range writes {
+		err := set(w)
+		if errors.Is(err, badger.ErrTxnTooBig) {
+			if err := txn.CommitAt(version, nil); err != nil {
+				return translated("commit", err)
+			}
+			txn = d.db.NewTransactionAt(version, true)
+			err = set(w)
 		}
 		if err != nil {
 			return translated("write", err)
@@ -69,19 +149,127 @@ func (d *database) Apply(version uint64, writes []occ.Write) error {
 	if err := txn.CommitAt(version, nil); err != nil {
 		return translated("commit", err)
 	}
-	d.version = version
 	return nil
 }
+
+// trimInterval is how often at the latest it is looked whether a part of the log
+// can be removed.
+const trimInterval = 10 * time.Second
+
+// trimAlways removes what badger has of the log until ctx ends.
+func (d *database) trimAlways(ctx context.Context) {
+	tick := time.NewTicker(trimInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-d.sealed:
+		}
+		if err := d.trim(); err != nil {
+			d.log.Warn("badgerstore: the log could not be shortened", "error", err)
+		}
+	}
+}
+
+// trim removes the segments of the log of which badger has everything in tables,
+// which it has synced, and in the value log, which is synced here. What is only
+// in its memory and the files that mirror it does not count.
+func (d *database) trim() error {
+	d.mu.Lock()
+	done := d.done
+	d.mu.Unlock()
+	if len(done) == 0 {
+		return nil
+	}
+	_, memtable, err := files(d.dir, memExtension)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for n < len(done) && done[n].memtable < memtable {
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	if err := d.settle(); err != nil {
+		return err
+	}
+	if err := d.wal.Drop(done[n-1].last); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.done = d.done[n:]
+	return nil
+}
+
+// settle makes the value log and the names of badger's files durable.
+func (d *database) settle() error {
+	d.mu.Lock()
+	from := d.synced
+	d.mu.Unlock()
+	last, err := syncFiles(d.dir, valueExtension, from)
+	if err != nil {
+		return err
+	}
+	if err := syncDirectory(d.dir); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.synced = last
+	return nil
+}
+
+// Healthy returns nil where a write can be expected to succeed.
+func (d *database) Healthy() error {
+	if err := d.failed.Load(); err != nil {
+		return *err
+	}
+	return d.Room(false)
+}
+
+// Room implements occ.Database.
+func (d *database) Room(reserved bool) error { return d.disk.room(d.dir, reserved) }
 
 // Forget implements occ.Database.
 func (d *database) Forget(version uint64) { d.db.SetDiscardTs(version) }
 
-// Close implements occ.Database.
+// Close implements occ.Database. The log is left empty: badger has everything in
+// tables when it has closed.
 func (d *database) Close() error {
 	d.stop()
 	d.ending.Wait()
-	if err := d.db.Close(); err != nil {
-		return translated("close", err)
+	defer d.lock.release()
+	defer d.wal.Close()
+	if err := d.disk.room(d.dir, true); err != nil {
+		// Badger would write tables to a full disk by its memory, which kills the
+		// process. It is left as a kill would leave it.
+		return fmt.Errorf("badgerstore: not closed, and all is in the log: %w", err)
+	}
+	if err := closeBadger(d.db); err != nil {
+		return err
+	}
+	if d.failed.Load() != nil || d.wal.Segments() == 1 && d.wal.Last() < d.wal.First() {
+		return nil
+	}
+	if err := d.restart(); err != nil {
+		d.log.Warn("badgerstore: the log could not be emptied", "error", err)
 	}
 	return nil
+}
+
+// restart leaves one segment of the log, without records. Badger has all of them
+// in its tables.
+func (d *database) restart() error {
+	if err := syncDirectory(d.dir); err != nil {
+		return err
+	}
+	if err := d.wal.Start(d.version, d.mark, 0); err != nil {
+		return err
+	}
+	return d.wal.Drop(d.version)
 }

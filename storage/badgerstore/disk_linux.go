@@ -1,23 +1,9 @@
 package badgerstore
 
 import (
-	"errors"
 	"io/fs"
-	"os"
 	"syscall"
 )
-
-// inUse says whether a process has the directory locked, as badger does. Badger
-// itself says so only in the text of its error.
-func inUse(dir string) bool {
-	f, err := os.Open(dir)
-	if err != nil {
-		return false
-	}
-	defer f.Close() // which also gives up the lock
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	return errors.Is(err, syscall.EWOULDBLOCK)
-}
 
 // freeBytes returns how much may still be written to the directory's disk.
 func freeBytes(dir string) (uint64, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
 
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -18,30 +19,39 @@ const (
 
 	// valueLogFile is the size at which a file of the value log is full, and so
 	// about how much is rewritten at once to reclaim space.
-	valueLogFile = 256 << 20
+	valueLogFile = 64 << 20
 
 	// blockCache keeps blocks of the tree uncompressed.
-	blockCache = 32 << 20
-
-	// overhead is at least what badger counts for a write beside key and value:
-	// the namespace, the version and a few bytes more.
-	overhead = 1 + storage.MaxNamespace + 8 + 16
+	blockCache = 8 << 20
 
 	// memTable is how many bytes badger collects before it writes a table. It
-	// takes 15% of that in one transaction and must take the largest of ours, of
-	// which values in the value log are no part. It allocates all of it at once.
-	memTable = (storage.MaxTxSmall + storage.MaxTxWrites*overhead) * 100 / 15
+	// allocates all of it at once, and the log keeps about as much.
+	memTable = 4 << 20
+
+	// tableSize is how large tables are. Compaction has a dozen in memory at once,
+	// each several times.
+	tableSize = 1 << 20
+
+	// baseLevel is how large the tree grows before there is a further level, for
+	// which everything is written once more.
+	baseLevel = 32 << 20
 )
 
 // badgerOptions returns how badger is run: it checks no conflicts and hands out
-// no versions, since package occ does, and each of its commits is synced.
+// no versions, since package occ does, and it syncs no commits, since the log is
+// there for that. It takes two compactors or none.
 func badgerOptions(dir string, log *slog.Logger) badger.Options {
 	return badger.DefaultOptions(dir).
 		WithLogger(logger{log}).
-		WithSyncWrites(true).
+		WithSyncWrites(false).
+		WithBypassLockGuard(bypassLock).
+		WithVerifyValueChecksum(true).
+		WithChecksumVerificationMode(options.OnBlockRead).
 		WithDetectConflicts(false).
 		WithMetricsEnabled(false).
 		WithMemTableSize(memTable).
+		WithBaseTableSize(tableSize).
+		WithBaseLevelSize(baseLevel).
 		WithNumMemtables(2).
 		WithNumCompactors(2).
 		WithBlockCacheSize(blockCache).

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
 
 // TestReclaim deletes most of what the value log holds and reclaims it beside
@@ -19,7 +20,7 @@ func TestReclaim(t *testing.T) {
 	const chunks, size, kept = 400, 256 << 10, 10
 	dir := t.TempDir()
 	log := slog.New(slog.DiscardHandler)
-	s, err := open(badgerOptions(dir, log).WithValueLogFileSize(8<<20), log)
+	s, err := open(settings{dir: dir, badger: badgerOptions(dir, log).WithValueLogFileSize(8 << 20), fs: wal.Dir(dir), disk: disk{freeBytes}, log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestReclaim(t *testing.T) {
 	write := func(i int) error {
 		return s.Update(ctx, "w", func(tx storage.Tx) error { return tx.Set(fmt.Append(nil, i%100), nil) })
 	}
-	if err := beside(t, s.db.countUnused, read, write); err != nil {
+	if err := beside(t, s.db.flush, read, write); err != nil {
 		t.Fatal(err)
 	}
 	// Without writers: the race detector would report what reclaim tells about.

@@ -38,6 +38,8 @@ func (d *database) Apply(_ uint64, writes []occ.Write) error {
 	return nil
 }
 
+func (d *database) Room(bool) error { return nil }
+
 func (d *database) Forget(uint64) {}
 
 func (d *database) Close() error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
@@ -14,18 +15,19 @@ var errLost = errors.New("occ: lost to another transaction")
 
 // commit is an attempt that waits to be written.
 type commit struct {
-	version uint64 // of its snapshot
-	reads   [][]byte
-	spans   []txn.Span
-	writes  []Write
-	size    storage.Size
-	done    chan error // takes one value without blocking
+	version  uint64 // of its snapshot
+	reads    [][]byte
+	spans    []txn.Span
+	writes   []Write
+	size     storage.Size
+	reserved bool       // may use the last of the disk
+	done     chan error // takes one value without blocking
 }
 
 // commit hands the writes of an ended attempt to the committer and waits for
 // the result.
 func (s *Store) commit(ctx context.Context, a *attempt) error {
-	c := &commit{version: a.version, reads: a.reads, spans: a.spans, writes: a.writes(), size: a.Size(), done: make(chan error, 1)}
+	c := &commit{version: a.version, reads: a.reads, spans: a.spans, writes: a.writes(), size: a.Size(), reserved: a.Reserved(), done: make(chan error, 1)}
 	select {
 	case s.commits <- c:
 	case <-ctx.Done():
@@ -89,15 +91,19 @@ func (c *committer) apply(group []*commit) {
 	version := c.version + 1
 	accepted := group[:0]
 	var writes []Write
+	var together log
+	room := c.room()
 	for _, w := range group {
 		switch {
 		case c.failed != nil:
 			w.done <- c.failed
-		case c.log.conflicts(w):
+		case room(w.reserved) != nil:
+			w.done <- room(w.reserved)
+		case c.log.conflicts(w) || together.conflicts(w):
 			c.store.stats.conflicts.Add(1)
 			w.done <- errLost
 		default:
-			c.log.add(version, w.writes)
+			together.add(version, w.writes)
 			writes = append(writes, w.writes...)
 			accepted = append(accepted, w)
 		}
@@ -108,6 +114,7 @@ func (c *committer) apply(group []*commit) {
 	err := c.store.db.Apply(version, writes)
 	switch {
 	case err == nil:
+		c.log.add(version, writes)
 		c.version = version
 		c.store.publish(version, len(accepted))
 	case !errors.Is(err, ErrRefused):
@@ -117,5 +124,20 @@ func (c *committer) apply(group []*commit) {
 	}
 	for _, w := range accepted {
 		w.done <- err
+	}
+}
+
+// room returns what the database says about its room, asked at most once for
+// either kind of commit.
+func (c *committer) room() func(reserved bool) error {
+	var errs [2]func() error
+	for i, reserved := range []bool{false, true} {
+		errs[i] = sync.OnceValue(func() error { return c.store.db.Room(reserved) })
+	}
+	return func(reserved bool) error {
+		if reserved {
+			return errs[1]()
+		}
+		return errs[0]()
 	}
 }

@@ -40,6 +40,10 @@ type Database interface {
 	// one transaction may have, apart from the encoding of namespaces.
 	Apply(version uint64, writes []Write) error
 
+	// Room returns nil where the disk has space for a transaction, or where it has
+	// for one that may use the reserve, and otherwise why nothing may be written.
+	Room(reserved bool) error
+
 	// Forget says that no snapshot older than version is open or will be.
 	Forget(version uint64)
 

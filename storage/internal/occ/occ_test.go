@@ -52,6 +52,8 @@ func (f *fake) Apply(version uint64, writes []Write) error {
 	return nil
 }
 
+func (f *fake) Room(bool) error { return nil }
+
 func (f *fake) Forget(version uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -61,11 +61,16 @@ type Tx struct {
 	writes   *Tree        // nil until the first write
 	size     storage.Size // of what it has written
 	tooLarge error        // the first limit that was exceeded: nothing may be committed
+	reserved bool         // may use the last of the disk
+	sets     int          // calls of Set
 
 	cursor *cursor // the open scan
 }
 
-var _ storage.Tx = (*Tx)(nil)
+var (
+	_ storage.Tx       = (*Tx)(nil)
+	_ storage.Reserver = (*Tx)(nil)
+)
 
 // New returns a transaction that reads through the reader until it ends or ctx
 // does.
@@ -101,6 +106,13 @@ func (t *Tx) Len() int {
 // Size returns the size of what the transaction has written.
 func (t *Tx) Size() storage.Size { return t.size }
 
+// UseReserve implements storage.Reserver.
+func (t *Tx) UseReserve() { t.reserved = true }
+
+// Reserved reports whether the transaction may use the last of a disk. One that
+// only deletes may.
+func (t *Tx) Reserved() bool { return t.reserved || t.sets == 0 }
+
 // Writes yields what the transaction has written, by key: for each key the last
 // write.
 func (t *Tx) Writes() iter.Seq[Write] {
@@ -131,6 +143,7 @@ func (t *Tx) Set(key, value []byte) error {
 	if len(value) > storage.MaxValue {
 		return t.refuse("value of %d bytes", len(value))
 	}
+	t.sets++
 	return t.write(key, value, false)
 }
 

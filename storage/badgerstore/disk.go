@@ -1,0 +1,41 @@
+package badgerstore
+
+import (
+	"fmt"
+
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// How many bytes of the disk are left alone. Badger writes to mapped files, and a
+// disk that is full when it does kills the process. What makes room, and what
+// administration and the ledger need, may use a part of it; the rest is for the
+// tables that badger then writes.
+const (
+	reserve     = 128 << 20
+	lastReserve = 64 << 20
+	openReserve = 32 << 20
+)
+
+// disk says what is left of a disk.
+type disk struct {
+	free func(dir string) (uint64, error)
+}
+
+// room returns an error where nothing may be written any more.
+func (d disk) room(dir string, reserved bool) error {
+	if reserved {
+		return d.atLeast(dir, lastReserve)
+	}
+	return d.atLeast(dir, reserve)
+}
+
+func (d disk) atLeast(dir string, want uint64) error {
+	free, err := d.free(dir)
+	if err != nil {
+		return fmt.Errorf("badgerstore: free space is unknown: %w", err)
+	}
+	if free < want {
+		return fmt.Errorf("%w: %d bytes are left in %s, and %d are kept free", storage.ErrFull, free, dir, want)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package badgerstore
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+)
+
+// markKey holds the version at which a segment of the log began, the last one
+// that did. It is a key outside all namespaces. A database that has it not, or an
+// older one than the log says, is not the one that the log was written for.
+var markKey = []byte("\x01log")
+
+// markWrite is the write of the mark.
+func markWrite(version uint64) occ.Write {
+	return occ.Write{Key: markKey, Value: binary.BigEndian.AppendUint64(nil, version)}
+}
+
+// encodedSize returns the length of the writes in the log.
+func encodedSize(writes []occ.Write) int {
+	size := 0
+	for _, w := range writes {
+		size += 2*binary.MaxVarintLen32 + len(w.Key) + len(w.Value)
+	}
+	return size
+}
+
+// encode appends writes as the log has them: for each the length of the key, 0
+// for a deletion and otherwise the length of the value and 1, the key, the value.
+func encode(b []byte, writes []occ.Write) []byte {
+	for _, w := range writes {
+		b = binary.AppendUvarint(b, uint64(len(w.Key)))
+		if w.Deleted {
+			b = binary.AppendUvarint(b, 0)
+		} else {
+			b = binary.AppendUvarint(b, uint64(len(w.Value))+1)
+		}
+		b = append(b, w.Key...)
+		b = append(b, w.Value...)
+	}
+	return b
+}
+
+// errRecord: a record of the log has a right checksum and makes no sense.
+var errRecord = errors.New("badgerstore: a record of the log was written by something else")
+
+// decode reads what encode has written. Keys and values are parts of b.
+func decode(b []byte) ([]occ.Write, error) {
+	var writes []occ.Write
+	for len(b) > 0 {
+		key, n := binary.Uvarint(b)
+		if n <= 0 {
+			return nil, errRecord
+		}
+		value, m := binary.Uvarint(b[n:])
+		if m <= 0 {
+			return nil, errRecord
+		}
+		b = b[n+m:]
+		w := occ.Write{Deleted: value == 0}
+		value -= min(value, 1)
+		if key > uint64(len(b)) || value > uint64(len(b))-key {
+			return nil, errRecord
+		}
+		w.Key, w.Value, b = b[:key:key], b[key:key+value:key+value], b[key+value:]
+		writes = append(writes, w)
+	}
+	return writes, nil
+}

@@ -1,0 +1,200 @@
+package badgerstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+	"github.com/seed-506d8e5d/svc/storage/internal/wal"
+)
+
+// settings are what a store is opened with.
+type settings struct {
+	dir     string
+	badger  badger.Options
+	fs      wal.FS // where the log is
+	segment int64  // bytes of a segment of the log, 0 for the usual
+	disk    disk
+	log     *slog.Logger
+	salvage bool
+}
+
+// open opens the log and badger and brings them together.
+func open(s settings) (store *Store, err error) {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, err
+	}
+	d := &database{dir: s.dir, log: s.log, disk: s.disk}
+	if d.lock, err = lock(s.dir); err != nil {
+		return nil, err
+	}
+	if err := d.open(s); err != nil {
+		d.lock.release()
+		return nil, err
+	}
+	d.begin()
+	return &Store{store: occ.New(d, d.version), db: d}, nil
+}
+
+// open opens the log and badger. What only the log has is given to badger, and
+// badger closed, which puts it in tables; so the log is empty in the end, and
+// badger is opened with nothing but tables.
+func (d *database) open(s settings) error {
+	if err := d.openLog(s); err != nil {
+		return err
+	}
+	if err := d.ready(s); err != nil {
+		return err
+	}
+	memtable, _, err := files(s.dir, memExtension)
+	if err != nil {
+		return err
+	}
+	if d.db, err = openBadger(s.badger); err != nil {
+		return err
+	}
+	if err := d.check(s); err != nil {
+		return errors.Join(err, closeBadger(d.db))
+	}
+	replay := d.wal.Last() >= d.wal.First() && d.wal.Segments() > 0
+	if err := d.wal.Replay(d.replay); err != nil {
+		return errors.Join(err, closeBadger(d.db))
+	}
+	d.version = max(d.db.MaxVersion(), d.wal.Last())
+	if replay || memtable > 0 {
+		if err := closeBadger(d.db); err != nil {
+			return err
+		}
+		if d.db, err = openBadger(s.badger); err != nil {
+			return err
+		}
+	}
+	if err := d.start(); err != nil {
+		return errors.Join(err, closeBadger(d.db))
+	}
+	return nil
+}
+
+// start begins the log anew. All that it had is in badger's tables.
+func (d *database) start() (err error) {
+	if err := d.restart(); err != nil {
+		return err
+	}
+	d.due = true
+	if d.synced, _, err = files(d.dir, valueExtension); err != nil {
+		return err
+	}
+	return private(d.dir)
+}
+
+// openLog opens the log and removes what badger could not open or must not see.
+func (d *database) openLog(s settings) error {
+	lost := func(err error) { s.log.Error("badgerstore: opened without what is lost", "dir", s.dir, "error", err) }
+	var err error
+	d.wal, err = wal.Open(wal.Options{FS: s.fs, SegmentSize: s.segment, Salvage: s.salvage, Lost: lost})
+	var damaged *wal.DamagedError
+	if errors.As(err, &damaged) {
+		return fmt.Errorf("badgerstore: %s: %w: %w", s.dir, storage.ErrDamaged, err)
+	}
+	if err != nil {
+		return fmt.Errorf("badgerstore: %w", err)
+	}
+	data, err := holdsData(s.dir)
+	if err != nil {
+		return err
+	}
+	if data != "" && !exists(s.dir, manifestFile) && !s.salvage {
+		return missing(s.dir, manifestFile, data)
+	}
+	return clean(s.dir, d.wal.Segments() > 0)
+}
+
+// ready returns an error where the disk has no space for opening the store.
+func (d *database) ready(s settings) error {
+	need := uint64(openReserve)
+	if d.wal.Segments() > 0 {
+		need += 4 * d.wal.Size()
+	}
+	if err := d.disk.atLeast(s.dir, need); err != nil {
+		return fmt.Errorf("%w: the store cannot be opened", err)
+	}
+	return nil
+}
+
+// check compares badger with the log: what the log no longer has must be in
+// badger, and where badger knows of a log there must be one.
+func (d *database) check(s settings) error {
+	snapshot := d.Snapshot(d.db.MaxVersion())
+	defer snapshot.Close()
+	value, err := snapshot.Get(markKey)
+	switch {
+	case err == nil && len(value) == 8:
+		d.mark = binary.BigEndian.Uint64(value)
+	case err != nil && !errors.Is(err, storage.ErrNotFound):
+		return err
+	}
+	switch {
+	case d.wal.Segments() == 0 && d.mark > 0:
+		err = fmt.Errorf("badgerstore: %s: %w: the log is missing (files *.log): it began with version %d or later", s.dir, storage.ErrDamaged, d.mark)
+	case d.wal.Segments() > 0 && d.mark < d.wal.Mark():
+		err = fmt.Errorf("badgerstore: %s: %w: the log begins with version %d, and what was written before is missing", s.dir, storage.ErrDamaged, d.wal.First())
+	default:
+		return nil
+	}
+	if !s.salvage {
+		return err
+	}
+	s.log.Error("badgerstore: opened without what is lost", "dir", s.dir, "error", err)
+	return nil
+}
+
+// replay gives badger a record of the log.
+func (d *database) replay(version uint64, payload []byte) error {
+	writes, err := decode(payload)
+	if err != nil {
+		return fmt.Errorf("%w: version %d", err, version)
+	}
+	for _, w := range writes {
+		if string(w.Key) == string(markKey) {
+			d.mark = version
+		}
+	}
+	return d.index(version, writes)
+}
+
+// openBadger opens badger, whose errors may be panics.
+func openBadger(opts badger.Options) (db *badger.DB, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			db, err = nil, translated("open "+opts.Dir, fmt.Errorf("%v", r))
+		}
+	}()
+	if db, err = badger.OpenManaged(opts); err != nil {
+		return nil, translated("open "+opts.Dir, err)
+	}
+	return db, nil
+}
+
+// closeBadger closes badger, whose errors may be panics.
+func closeBadger(db *badger.DB) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = translated("close", fmt.Errorf("%v", r))
+		}
+	}()
+	if err := db.Close(); err != nil {
+		return translated("close", err)
+	}
+	return nil
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Lstat(dir + string(os.PathSeparator) + name)
+	return err == nil
+}
