@@ -55,6 +55,8 @@ var edges = map[string][]string{
 	"storage/internal/wal":     {},
 	"storage/internal/waltest": {"storage/internal/wal"},
 	"storage/memstore":         {"storage", "storage/internal/*"},
+	"storage/pgstore":          {"storage", "storage/internal/*"},
+	"storage/pgstore/pgtest":   {},
 	"storage/storagetest":      {"driver", "storage"},
 
 	"driver":              {},

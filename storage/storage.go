@@ -87,6 +87,12 @@ var (
 	ErrFailed = errors.New("storage: a write failed, and no more are taken until the store is opened again")
 	// ErrDamaged: what is stored is not what was written. The message says where.
 	ErrDamaged = errors.New("storage: damaged")
+	// ErrUnavailable: the database cannot be reached, or cannot be written at
+	// present. Nothing of the transaction is written.
+	ErrUnavailable = errors.New("storage: the database is not available")
+	// ErrUnknown: the connection to the database broke while the transaction was
+	// being committed. Whether it was written is not known.
+	ErrUnknown = errors.New("storage: it is not known whether the transaction was written")
 )
 
 // Store is the driver interface: an ordered, transactional map of bytes. All methods may be called
@@ -107,7 +113,9 @@ type Store interface {
 	// with fn run anew, a bounded number of times, then ErrConflict. When Update
 	// returns nil, what it wrote survives a kill of the process and, on a store
 	// that is on disk, a crash of the machine. When ctx ends before the commit
-	// began nothing is written and the context's error is returned.
+	// began nothing is written and the context's error is returned. Over a
+	// network there are ErrUnavailable and ErrUnknown besides: what may be asked
+	// for again after the latter has to be safe to write twice.
 	Update(ctx context.Context, ns Namespace, fn func(Tx) error) error
 
 	// Close waits for running transactions, then releases everything. Calls

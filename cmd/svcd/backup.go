@@ -11,14 +11,16 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/backup"
 	"github.com/seed-506d8e5d/svc/storage/badgerstore"
+	"github.com/seed-506d8e5d/svc/storage/pgstore"
 )
 
 func backupCommands() []command {
 	return []command{
 		{"backup", "FILE", "copy everything that a running server keeps to a new file", plain(saveBackup)},
-		{"restore", "FILE", "make a data directory from a backup, without a server", restoreCommand},
+		{"restore", "FILE", "make a data directory or fill a database from a backup, without a server", restoreCommand},
 	}
 }
 
@@ -74,7 +76,7 @@ func (s *session) copyBackup(to io.Writer, from io.Reader) (records uint64, size
 }
 
 func restoreCommand(flags *flag.FlagSet) action {
-	data := flags.String("data", "./svc-data", "`directory` to make; it must not exist or be empty")
+	data := flags.String("data", "./svc-data", "`directory` to make, which must not exist or be empty, or postgres://… of a database without data")
 	return func(ctx context.Context, s *session, args []string) error {
 		file, err := os.Open(args[0])
 		if err != nil {
@@ -85,12 +87,18 @@ func restoreCommand(flags *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		err = s.restore(ctx, r, *data)
+		what := *data
+		if isDatabase(*data) {
+			what = "The database" // its URL may have a password
+			err = pgstore.Load(ctx, pgstore.Options{URL: *data}, func(store storage.Store) error { return backup.Restore(ctx, store, r) })
+		} else {
+			err = s.restore(ctx, r, *data)
+		}
 		bar.end()
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(s.stdout, "%s has the %d records of %s.\n", *data, r.Total(), args[0])
+		_, err = fmt.Fprintf(s.stdout, "%s has the %d records of %s.\n", what, r.Total(), args[0])
 		return err
 	}
 }

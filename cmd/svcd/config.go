@@ -38,7 +38,7 @@ func (e environment) config() (config, error) {
 	flags := flag.NewFlagSet("svcd", flag.ContinueOnError)
 	flags.SetOutput(e.stderr)
 	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "listen `address`; port 0 picks a free one")
-	flags.StringVar(&c.data, "data", "./svc-data", "`directory` of the data; "+inMemory+" keeps everything in memory")
+	flags.StringVar(&c.data, "data", "./svc-data", "`directory` of the data, or postgres://… for a database that several servers share; "+inMemory+" keeps everything in memory")
 	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
 	flags.StringVar(&c.adminKey, "admin-key", "", "a `key` that may administer at /admin/v1; without it nobody can")
 	flags.BoolVar(&c.console, "console", true, "serve pages for people at /console")

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/badgerstore"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
+	"github.com/seed-506d8e5d/svc/storage/pgstore"
 )
 
 // cancelTimeout is how long requests have to end once they are cancelled.
@@ -59,7 +61,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 	var service *svc.Service
 	var key string
 	if err == nil {
-		store, err = c.openStore(logger)
+		store, err = c.openStore(ctx, logger)
 	}
 	if err == nil {
 		service, key, err = c.open(ctx, logger, store, backend, observer)
@@ -155,15 +157,23 @@ func probe(ctx context.Context, backend *openai.Backend) (stop func()) {
 	}
 }
 
-func (c config) openStore(logger *slog.Logger) (storage.Store, error) {
-	if c.data == inMemory {
+func (c config) openStore(ctx context.Context, logger *slog.Logger) (storage.Store, error) {
+	switch {
+	case c.data == inMemory:
 		return memstore.New(), nil
+	case isDatabase(c.data):
+		return pgstore.Open(ctx, pgstore.Options{URL: c.data, Logger: logger})
 	}
 	store, err := badgerstore.Open(badgerstore.Options{Dir: c.data, Logger: logger})
 	if err != nil {
 		return nil, err
 	}
 	return store, nil
+}
+
+// isDatabase says whether -data is the URL of a database and no directory.
+func isDatabase(data string) bool {
+	return strings.HasPrefix(data, "postgres://") || strings.HasPrefix(data, "postgresql://")
 }
 
 // shutDown stops accepting, lets running turns and requests end within the grace

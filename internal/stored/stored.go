@@ -12,7 +12,8 @@ import (
 // its transactions: Unavailable where a later attempt may succeed. Others, nil
 // among them, are returned as they are.
 func Error(err error) error {
-	if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrClosed) {
+	if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrClosed) ||
+		errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrUnknown) {
 		return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The service is busy. Try again.", Err: err}
 	}
 	return err

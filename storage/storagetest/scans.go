@@ -259,9 +259,10 @@ func testModel(t *testing.T, s storage.Store) {
 	}
 	committed := map[string]string{}
 	for step := range 60 {
-		model := maps.Clone(committed)
+		var model map[string]string
 		abandon := random.IntN(4) == 0
 		err := s.Update(t.Context(), ns, func(tx storage.Tx) error {
+			model = maps.Clone(committed)
 			for range random.IntN(60) {
 				k, v := key(), fmt.Sprint(random.IntN(1000))
 				if random.IntN(3) == 0 {
@@ -278,8 +279,11 @@ func testModel(t *testing.T, s storage.Store) {
 			}
 			r := storage.Range{Start: []byte(key()), End: []byte(key()), Reverse: random.IntN(2) == 0}
 			got, err := scan(tx, r)
-			if want := modelScan(model, r); err != nil || !slices.Equal(got, want) {
-				t.Errorf("step %d: %+v yields %q, %v, want %q", step, r, got, err, want)
+			if err != nil {
+				return err
+			}
+			if want := modelScan(model, r); !slices.Equal(got, want) {
+				t.Errorf("step %d: %+v yields %q, want %q", step, r, got, want)
 			}
 			if abandon {
 				return errTest

@@ -76,7 +76,7 @@ var valueRules = []rule{
 	{"Get does not keep its key", func(t *testing.T, s storage.Store) {
 		d := db{t, s, ns}
 		d.set("a", "1")
-		runs := 0
+		runs, overtaken := 0, false
 		d.update(func(tx storage.Tx) error {
 			runs++
 			key := []byte("a")
@@ -84,13 +84,14 @@ var valueRules = []rule{
 				return err
 			}
 			key[0] = 'z'
-			if runs == 1 {
-				d.set("a", "2")
+			if !overtaken {
+				d.overtake("b", "a", "2")
+				overtaken = true
 			}
 			return setAll(tx, "b", "3")
 		})
-		if runs != 2 {
-			t.Errorf("the function ran %d times, want 2: it read a key that changed", runs)
+		if runs < 2 {
+			t.Errorf("the function ran %d times, want 2 or more: it read a key that changed", runs)
 		}
 	}},
 	{"a View cannot write", func(t *testing.T, s storage.Store) {
@@ -111,13 +112,19 @@ func testEmptyValues(t *testing.T, s storage.Store) {
 	check := func(tx storage.Tx) error {
 		for _, key := range []string{"empty", "nil"} {
 			value, err := tx.Get([]byte(key))
-			if err != nil || value == nil || len(value) != 0 {
-				t.Errorf("Get(%s) = %#v, %v, want []byte{}", key, value, err)
+			if err != nil {
+				return err
+			}
+			if value == nil || len(value) != 0 {
+				t.Errorf("Get(%s) = %#v, want []byte{}", key, value)
 			}
 		}
 		for entry, err := range tx.Scan(storage.Range{}) {
-			if err != nil || entry.Value == nil || len(entry.Value) != 0 {
-				t.Errorf("Scan yields %s = %#v, %v, want []byte{}", entry.Key, entry.Value, err)
+			if err != nil {
+				return err
+			}
+			if entry.Value == nil || len(entry.Value) != 0 {
+				t.Errorf("Scan yields %s = %#v, want []byte{}", entry.Key, entry.Value)
 			}
 		}
 		return nil

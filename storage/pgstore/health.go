@@ -1,0 +1,97 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// healthAge is how long the last transaction that wrote, or failed to, says
+// something about the next.
+const healthAge = 2 * time.Second
+
+// health is what is known of the database's.
+type health struct {
+	mu      sync.Mutex
+	err     error
+	at      time.Time
+	probing chan struct{} // closed when the probe under way has ended; nil without one
+}
+
+// note remembers how a transaction went. Errors that say nothing about the
+// database are none here.
+func (h *health) note(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if errors.Is(err, errLost) {
+		err = nil
+	}
+	if err != nil && !errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, storage.ErrUnknown) {
+		return
+	}
+	h.err, h.at = err, time.Now()
+}
+
+// Healthy implements storage.HealthChecker. Where nothing was written lately it
+// writes something.
+func (s *Store) Healthy(ctx context.Context) error {
+	for {
+		probing, fresh, err := s.health.look()
+		if fresh {
+			return err
+		}
+		if probing == nil {
+			s.probe()
+			continue
+		}
+		select {
+		case <-probing:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// look returns what is known, or the end of the probe to wait for. Without
+// either the caller has to probe.
+func (h *health) look() (probing chan struct{}, fresh bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Since(h.at) < healthAge {
+		return nil, true, h.err
+	}
+	if h.probing != nil {
+		return h.probing, false, nil
+	}
+	return nil, false, nil
+}
+
+// probe starts to write a row of the store's own, unless that is under way.
+func (s *Store) probe() {
+	if err := s.gate.Enter(context.Background(), "-"); err != nil {
+		s.health.note(unavailable(err))
+		return
+	}
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	if s.health.probing != nil {
+		s.gate.Leave()
+		return
+	}
+	done := make(chan struct{})
+	s.health.probing = done
+	s.endings.Go(func() {
+		defer s.gate.Leave()
+		ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+		defer cancel()
+		_, err := s.pool.Exec(ctx, upsertOne, []byte(ownNamespace), []byte(healthKey), []byte(time.Now().UTC().Format(time.RFC3339)))
+		s.health.note(classify(err))
+		s.health.mu.Lock()
+		defer s.health.mu.Unlock()
+		s.health.probing, s.health.at = nil, time.Now() // also after an error that note has no use for
+		close(done)
+	})
+}

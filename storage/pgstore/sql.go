@@ -1,0 +1,60 @@
+package pgstore
+
+import "github.com/seed-506d8e5d/svc/storage"
+
+// Every statement that transactions use. Each connection prepares them once.
+const (
+	beginUpdate  = "begin isolation level serializable"
+	beginView    = "begin isolation level repeatable read read only"
+	commitWork   = "commit"
+	rollbackWork = "rollback"
+
+	selectOne  = "select value from kv where ns = $1 and key = $2"
+	onConflict = " on conflict (ns, key) do update set value = excluded.value"
+	upsertOne  = "insert into kv (ns, key, value) values ($1, $2, $3)" + onConflict
+	upsertMany = "insert into kv (ns, key, value) select $1, k, v from unnest($2::bytea[], $3::bytea[]) as w (k, v)" + onConflict
+	deleteMany = "delete from kv where ns = $1 and key = any($2::bytea[])"
+)
+
+// prepared lists them.
+func prepared() []string {
+	all := []string{beginUpdate, beginView, commitWork, rollbackWork, selectOne, upsertOne, upsertMany, deleteMany}
+	for i := range 8 {
+		r := storage.Range{Reverse: i&1 != 0, KeysOnly: i&2 != 0}
+		if i&4 != 0 {
+			r.End = []byte{}
+		}
+		all = append(all, selectPage(r))
+	}
+	return all
+}
+
+// selectPage returns the statement for a page of a range: of a namespace, $1,
+// from $2 on, up to $3 entries, before $4 where the range has an end.
+func selectPage(r storage.Range) string {
+	columns, order, end := "key, value", "key", ""
+	if r.KeysOnly {
+		columns = "key"
+	}
+	if r.Reverse {
+		order = "key desc"
+	}
+	if r.End != nil {
+		end = " and key < $4"
+	}
+	return "select " + columns + " from kv where ns = $1 and key >= $2" + end + " order by " + order + " limit $3"
+}
+
+// ownNamespace holds what the store keeps for itself: no namespace is empty.
+const ownNamespace = ""
+
+const (
+	versionKey = "version"
+	healthKey  = "health"
+
+	// formatVersion is of the table. A store of a later one is not opened.
+	formatVersion = "1"
+
+	selectAll  = "select ns, key, value from kv where ns > ''::bytea and (ns, key) > ($1, $2) order by ns, key limit $3"
+	selectKeys = "select ns, key from kv where ns > ''::bytea and (ns, key) > ($1, $2) order by ns, key limit $3"
+)
