@@ -84,6 +84,7 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	}
 	plans := make([]*plan, len(p.questions))
 	for i := range p.questions {
+		p.questions[i].labels = s.models.Labels(ctx, info.ID, len(p.questions[i].options))
 		plans[i] = newPlan(&p.questions[i], info.Debias)
 	}
 	base := model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix()}

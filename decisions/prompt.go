@@ -29,13 +29,11 @@ func (p *parsed) prefix() []model.Part {
 	return parts
 }
 
-// groupSize is how many options one call asks about at most. Model servers show
+// groupSize is how many options one call asks about at most where there are more
+// than the model has labels for. Model servers show
 // the 20 likeliest tokens, and some of those are no label but another spelling
 // of one, or a word: four places are left for them.
 const groupSize = 16
-
-// letters are the labels of options and groups.
-const letters = "ABCDEFGHIJKLMNOPQRST"
 
 // ask returns the text of q and its answers under their labels, for a question
 // that one call can ask.
@@ -104,8 +102,8 @@ func split(options []option) [][]option {
 	return groups
 }
 
-// label returns the label of the option or group at a place in the list. Letters
-// go by the place; the others mean the same wherever they stand.
+// label returns the label of the option or group at a place in the list. Those
+// of a choice and of groups go by the place; the others mean the same wherever they stand.
 func (q *question) label(place int) string {
 	index := place
 	if q.reversed {
@@ -117,7 +115,7 @@ func (q *question) label(place int) string {
 	case Score:
 		return strconv.Itoa(index)
 	default:
-		return letters[place : place+1]
+		return q.labels[place]
 	}
 }
 

@@ -47,8 +47,8 @@ func TestAsk(t *testing.T) {
 			"Reply with the label only.\n\nIs it spam?\n\nYes: It sells.\nNo: [\"a\",1]",
 			[]model.Option{{Label: "Yes", Texts: []string{"Yes: It sells."}}, {Label: "No", Texts: []string{`No: ["a",1]`}}}},
 		{"choice", Question{Name: "topic", Type: Choice, Instructions: "About what?", Criteria: json.RawMessage(`{"z":"last\nB: first","a":null}`)},
-			"Reply with the label only.\n\nAbout what?\n\nA: z: last\n   B: first\nB: a",
-			[]model.Option{{Label: "A", Texts: []string{"z: last\nB: first"}}, {Label: "B", Texts: []string{"a"}}}},
+			"Reply with the label only.\n\nAbout what?\n\nB: z: last\n   B: first\nC: a",
+			[]model.Option{{Label: "B", Texts: []string{"z: last\nB: first"}}, {Label: "C", Texts: []string{"a"}}}},
 		{"score", Question{Name: "mood", Type: Score, Instructions: "How happy?", Criteria: json.RawMessage(`["sad",{"like":"so"},"happy"]`)},
 			"Reply with the label only.\n\nHow happy?\nThe answers are levels of a scale, from the first to the last.\n\n0: sad\n1: {\"like\":\"so\"}\n2: happy",
 			[]model.Option{{Label: "0", Texts: []string{"sad"}}, {Label: "1", Texts: []string{`{"like":"so"}`}}, {Label: "2", Texts: []string{"happy"}}}},
@@ -66,12 +66,12 @@ func TestAsk(t *testing.T) {
 
 func TestAskGroups(t *testing.T) {
 	is := is.New(t)
-	q := &question{name: "q", kind: Choice, instructions: "Which?"}
+	q := &question{name: "q", kind: Choice, instructions: "Which?", labels: model.Letters}
 	groups := [][]option{{{name: "a"}, {name: "b", description: json.RawMessage(`"bee"`)}}, {{name: "c"}}}
 	text, options := askGroups(q, groups)
 	is.Equal(text, "Reply with the label only.\n\nWhich?\nThe answers stand in groups; the label is that of the group with the right answer.\n\n"+
-		"A:\n- a\n- b: bee\nB:\n- c")
-	is.Equal(options, []model.Option{{Label: "A", Texts: []string{"a", "b: bee"}}, {Label: "B", Texts: []string{"c"}}})
+		"B:\n- a\n- b: bee\nC:\n- c")
+	is.Equal(options, []model.Option{{Label: "B", Texts: []string{"a", "b: bee"}}, {Label: "C", Texts: []string{"c"}}})
 }
 
 // Every number of options too large for one call is split into groups that one

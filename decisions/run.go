@@ -43,7 +43,7 @@ func newPlan(q *question, debias bool) *plan {
 		opposite.reversed = true
 		p.mirror = newPlan(&opposite, false)
 	}
-	if len(q.options) <= model.MaxLabels {
+	if len(q.options) <= max(model.MaxLabels, len(q.labels)) {
 		p.first.text, p.first.options = ask(q)
 		return p
 	}

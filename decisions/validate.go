@@ -19,6 +19,7 @@ type question struct {
 	instructions string
 	options      []option
 	images       []model.Image // of the question alone
+	labels       []string      // of a choice; fewer than its options where it is asked in groups
 	reversed     bool          // the options stand in the opposite of the order asked
 }
 
@@ -102,7 +103,7 @@ func parseQuestions(asked []Question, most int) ([]question, error) {
 		if err != nil {
 			return nil, err
 		}
-		questions[i] = question{name: q.Name, kind: q.Type, instructions: q.Instructions, options: options}
+		questions[i] = question{name: q.Name, kind: q.Type, instructions: q.Instructions, options: options, labels: model.Letters}
 	}
 	return questions, nil
 }

@@ -73,7 +73,7 @@ func TestDecisionList(t *testing.T) {
 	for _, call := range calls {
 		is.Equal(len(call.Request.Images) == 1, len(call.Request.Options) == 3) // the one with an image of its own
 		if len(call.Request.Options) == 3 {
-			is.Equal(call.Request.Question, "Reply with the label only.\n\nWhich\n[{\"b\":2}]\n\nA: true: yes\nB: \"true\"\nC: a")
+			is.Equal(call.Request.Question, "Reply with the label only.\n\nWhich\n[{\"b\":2}]\n\nB: true: yes\nC: \"true\"\nD: a")
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestDecisionsAreLenient(t *testing.T) {
 		`{"type":"noul"}`: "Is the state true?\n\nYes\nNo",
 		`{"type":"noul","instructions":null,"criteria":{"true":"It rains."}}`:     "\nYes: It rains.\nNo",
 		`{"type":"noul","instructions":{"ask" : ["Is it?"]}}`:                     "{\"ask\":[\"Is it?\"]}\n\nYes\nNo",
-		`{"type":"choice","instructions":"","criteria":{"a":null,"b":{"x" : 1}}}`: "\nA: a\nB: b: {\"x\":1}",
+		`{"type":"choice","instructions":"","criteria":{"a":null,"b":{"x" : 1}}}`: "\nB: a\nC: b: {\"x\":1}",
 		`{"type":"score","criteria":["low",null]}`:                                "The answers are levels of a scale, from the first to the last.\n\n0: low\n1: 1",
 	} {
 		before := len(a.script.ScoreCalls())

@@ -13,7 +13,8 @@ import (
 // methods may be called concurrently.
 type Models struct {
 	driver  Backend
-	scorer  Scorer       // nil: the driver is none; so are those below
+	scorer  Scorer // nil: the driver is none; so are those below
+	labeler Labeler
 	counter TokenCounter // how the driver counts
 	lister  Lister       // which models it has
 }
@@ -25,6 +26,7 @@ func Use(b Backend) *Models {
 	}
 	m := &Models{driver: b}
 	m.scorer, _ = driver.As[Scorer](b)
+	m.labeler, _ = driver.As[Labeler](b)
 	m.counter, _ = driver.As[TokenCounter](b)
 	m.lister, _ = driver.As[Lister](b)
 	return m
@@ -42,6 +44,15 @@ func (m *Models) Score(ctx context.Context, req *ScoreRequest) (*Scores, error) 
 		return nil, ErrNoScorer
 	}
 	return m.scorer.Score(ctx, req)
+}
+
+// Labels returns labels for the options of one question, n or as many as one call
+// can ask about; see [Labeler].
+func (m *Models) Labels(ctx context.Context, id string, n int) []string {
+	if m.labeler == nil {
+		return Letters[:min(n, MaxLabels)]
+	}
+	return m.labeler.Labels(ctx, id, n)
 }
 
 // List returns the models. A driver that is no [Lister] has the two models that

@@ -3,12 +3,25 @@ package model
 import (
 	"context"
 	"errors"
+	"math"
 )
 
-// MaxLabels is how many options one [ScoreRequest] may have: model servers show
-// about 20 log-probabilities at a position, so more labels than that could not
-// be told apart.
+// MaxLabels is how many options any [Scorer] takes in one [ScoreRequest]: model
+// servers show about 20 log-probabilities at a position, so more labels than that
+// could not be told apart. A [Labeler] may take more.
 const MaxLabels = 20
+
+// Letters are labels for any model. A, I and O are none of them: they are words
+// that an answer may begin with.
+var Letters = []string{"B", "C", "D", "E", "F", "G", "H", "J", "K", "L", "M", "N", "P", "Q", "R", "S", "T", "U", "V", "W", "X", "Y", "Z"}
+
+// Labeler is a [Scorer] that knows which labels its models can tell apart.
+type Labeler interface {
+	// Labels returns distinct labels for the options of one question to a model:
+	// n of them where one call can ask about so many, otherwise as many as one can,
+	// at least MaxLabels. The slice is shared and must not be changed.
+	Labels(ctx context.Context, model string, n int) []string
+}
 
 // Scorer is a [Backend] that can also read a model's distribution over labels,
 // which is what Decisions needs.
@@ -29,7 +42,7 @@ type ScoreRequest struct {
 	State        []Part   // what is judged: text, then images
 	Images       []Image  // pictures that belong to the question, before it
 	Question     string   // what is asked, with the options listed under their labels
-	Options      []Option // 2 to [MaxLabels]
+	Options      []Option // 2 to [MaxLabels], or to as many as the model has labels for
 }
 
 // Option is one possible answer.
@@ -52,6 +65,18 @@ type Scores struct {
 	StateTokens    int // tokens of Instructions and State, images included
 	QuestionTokens int // tokens of the Question and the rest of the prompt
 	OutputTokens   int // tokens that were generated to read the distribution
+}
+
+// LabelMass is the probability that the labels have together, 0 to 1: how far the
+// model answers with labels at all. Labels that were not shown count nothing.
+func (s *Scores) LabelMass() float64 {
+	sum := 0.0
+	for _, p := range s.Probabilities {
+		if !math.IsNaN(p) {
+			sum += p
+		}
+	}
+	return min(sum, 1)
 }
 
 // ErrNoScorer is returned by [Models.Score] for a driver that cannot score.

@@ -86,6 +86,7 @@ func (b scorer) Score(ctx context.Context, req *model.ScoreRequest) (*model.Scor
 	ctx, call := b.begin(ctx, operationScore, req.Model)
 	scores, err := b.inner.Score(ctx, req)
 	if err == nil {
+		b.telemetry.labelMass.WithLabelValues(call.model).Observe(scores.LabelMass())
 		call.answered()
 		call.usage = model.Usage{InputTokens: scores.StateTokens + scores.QuestionTokens, OutputTokens: scores.OutputTokens}
 	}

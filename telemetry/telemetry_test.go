@@ -168,6 +168,7 @@ var wantLabels = map[string]map[string][]string{
 	},
 	"svc_model_active_calls":                 {},
 	"svc_model_cached_input_tokens_total":    {"gen_ai_request_model": {"svc-preview", "svc-snap-preview"}},
+	"svc_decision_label_mass":                {"gen_ai_request_model": {"svc-snap-preview"}},
 	"svc_search_duration_seconds":            {"error_type": {""}},
 	"svc_store_transaction_duration_seconds": {"svc_store_access": {"update", "view"}, "error_type": {""}},
 	"svc_store_size_bytes":                   {},

@@ -194,13 +194,18 @@ func (d *decoder) server(n *jsonin.Node) *openai.Server {
 // model decodes a model, whose prices and name are up to the caller.
 func (d *decoder) model(n *jsonin.Node, name string) openai.Model {
 	only(n, "id", "owned_by", "generates", "decides", "context_window", "vision", "reasoning_efforts", "debias",
-		"ask_probabilities", "prices", "targets", "aliases")
+		"ask_probabilities", "prices", "targets", "aliases", "label_mass")
 	m := openai.Model{
 		Info: model.Info{
 			OwnedBy: n.Field("owned_by").Text(), ContextWindow: positive(n.Field("context_window")),
 			Generates: n.Field("generates").True(), Decides: n.Field("decides").True(), Debias: n.Field("debias").True(),
 		},
 		Vision: n.Field("vision").True(), AskProbabilities: n.Field("ask_probabilities").True(),
+	}
+	if mass := n.Field("label_mass").Number(); mass != nil {
+		if m.LabelMass = *mass; !(m.LabelMass > 0 && m.LabelMass <= 1) {
+			n.Field("label_mass").Fail("must be above 0 and at most 1")
+		}
 	}
 	if name == "" && !n.Field("id").Absent() {
 		n.Field("id").Fail("has no meaning here")

@@ -21,7 +21,7 @@ var errNoProbabilities = errors.New("openai: the model did not give a probabilit
 func (b *Backend) askScores(ctx context.Context, t *target, req *model.ScoreRequest) (*model.Scores, error) {
 	asked := *req
 	asked.Question += askFormat
-	w := newScoreRequest(t, &asked)
+	w := b.newScoreRequest(ctx, t, &asked)
 	form, err := probabilitiesSchema(req.Options)
 	if err != nil {
 		return nil, err

@@ -42,6 +42,10 @@ type double struct {
 	whole          bool   // answers with JSON though a stream was asked for
 	keepTools      bool   // honours tool_choice
 
+	exact string // "llama", "vllm" or "sglang": also what only that kind has
+	slots int
+	vocab map[string]int // of an exact server; guarded by mu
+
 	mu       sync.Mutex
 	requests []gjson.Result // of chat completions; guarded by mu
 	prompts  []string       // guarded by mu
@@ -106,6 +110,7 @@ func (d *double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case d.exact != "" && r.URL.Path != "/v1/chat/completions" && d.exactPage(w, r, gjson.ParseBytes(body)):
 	case r.URL.Path == "/v1/models":
 		window := ""
 		if d.tokenizer == "vllm" {
@@ -349,6 +354,9 @@ func (d *double) logprobs(req gjson.Result, prompt string) string {
 	dist := d.dist
 	if dist == nil {
 		dist = uniformLabels
+	}
+	if answer := d.exactLogprobs(req, dist(prompt, 0)); answer != "" {
+		return answer
 	}
 	var positions []string
 	for i := range int(req.Get("max_tokens").Int()) {

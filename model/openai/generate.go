@@ -77,10 +77,16 @@ func (a *answer) run() error {
 	}
 	mode := a.req.ToolChoice.Mode
 	a.forced = len(a.req.Tools) > 0 && (mode == model.ToolRequired || mode == model.ToolNamed)
+	first := a.served.targets[0]
+	if a.forced && first.facts.get().unforced {
+		a.begun = true
+		return a.force()
+	}
 	if err := a.served.do(a.ctx, a.req.Tenant, a.attempt); err != nil {
 		return err
 	}
 	if a.forced && a.calls.sent == 0 && a.reason != model.Length && !a.stopped {
+		first.facts.learn(func(k *known) { k.unforced = true })
 		return a.force()
 	}
 	a.flush()

@@ -125,10 +125,10 @@ func labelOf(text string, labels []string) int {
 	}
 	found := -1
 	for i, label := range labels {
-		if strings.EqualFold(text, label) {
+		if text == label || isWord(label) && strings.EqualFold(text, label) {
 			return i
 		}
-		if len(text) < len(label) && strings.EqualFold(text, label[:len(text)]) {
+		if isWord(label) && len(text) < len(label) && strings.EqualFold(text, label[:len(text)]) {
 			if found >= 0 {
 				found = len(labels)
 				continue
@@ -141,6 +141,10 @@ func labelOf(text string, labels []string) int {
 	}
 	return found
 }
+
+// isWord reports whether a label may be written in any case and come in pieces:
+// Yes and No may, letters mean something else when they are small.
+func isWord(label string) bool { return strings.ToUpper(label) != label }
 
 // begins reports whether an answer begins with a token: it is neither blank nor
 // the begin of a tag.

@@ -23,6 +23,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +55,10 @@ type Model struct {
 	// Efforts maps reasoning efforts to what the servers call them; empty leaves
 	// the field out of the request. An effort that is not in it is sent as it is.
 	Efforts map[string]string
+
+	// LabelMass is the least probability that the labels must have together for a
+	// decision to be made of them, 0 to 1; 0 is [DefaultLabelMass].
+	LabelMass float64
 
 	// AskProbabilities makes decisions by asking the model to write down its
 	// probabilities, for servers that do not report log-probabilities. They are
@@ -100,6 +105,10 @@ const (
 	MaxTokens           TokenLimit = "max_tokens"
 	MaxCompletionTokens TokenLimit = "max_completion_tokens" // newer hosted models
 )
+
+// DefaultLabelMass is what labels have together at least where a [Model] does not
+// say.
+const DefaultLabelMass = 0.5
 
 // The defaults of [Server].
 const (
@@ -164,6 +173,7 @@ type Backend struct {
 var (
 	_ model.Backend      = (*Backend)(nil)
 	_ model.Scorer       = (*Backend)(nil)
+	_ model.Labeler      = (*Backend)(nil)
 	_ model.Lister       = (*Backend)(nil)
 	_ model.TokenCounter = (*Backend)(nil)
 )
@@ -179,8 +189,8 @@ type target struct {
 	*server
 	name       string // empty is the ID of the request
 	noThinking NoThinking
-	keepEffort atomic.Bool  // the server refuses reasoning_effort none
-	lead       atomic.Int32 // tokens that answers to questions need; 0 is one
+	facts      facts
+	spelled    sync.Map // tokens of labels: from string to []int
 	tokenizer  tokenizer
 }
 

@@ -3,11 +3,14 @@ package openai
 import (
 	"context"
 	"log/slog"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/seed-506d8e5d/svc/model"
 )
 
 // Probe asks each server for its models, logs what it finds, and learns context
@@ -35,6 +38,7 @@ func (b *Backend) probe(ctx context.Context, s *server) {
 		for _, t := range m.targets {
 			if t.server == s {
 				b.learn(ctx, m, t, models)
+				b.introduce(ctx, m, t)
 			}
 		}
 	}
@@ -100,6 +104,53 @@ func (b *Backend) learn(ctx context.Context, m *served, t *target, models gjson.
 		b.log.LogAttrs(ctx, slog.LevelWarn, "the configured context window is larger than the server's",
 			append(attrs, slog.Int("configured", m.Info.ContextWindow), slog.Int64("server", window))...)
 	}
+}
+
+// trials are the questions that a target is asked at the start, whose answers
+// matter less than the form they come in.
+var trials = []model.ScoreRequest{
+	{
+		Instructions: "Reply with a label and nothing else.", State: []model.Part{model.Text("It rains, and the streets are wet.\n\n")},
+		Question: "Does it rain?\n\nYes\nNo", Options: []model.Option{{Label: "Yes"}, {Label: "No"}},
+	},
+	{
+		Instructions: "Reply with a label and nothing else.", State: []model.Part{model.Text("It rains, and the streets are wet.\n\n")},
+		Question: "How are the streets?\n\nB: dry\nC: wet\nD: closed", Options: []model.Option{{Label: "B"}, {Label: "C"}, {Label: "D"}},
+	},
+}
+
+// introduce logs one line about a target: what kind of server it is, and how it
+// answers questions where it is to decide.
+func (b *Backend) introduce(ctx context.Context, m *served, t *target) {
+	a := t.about(ctx)
+	attrs := []slog.Attr{slog.String("server", t.URL), slog.String("model", t.model(m.Info.ID)), slog.String("kind", string(a.kind))}
+	mass, err := math.Inf(1), error(nil)
+	if m.Info.Decides && !m.AskProbabilities {
+		for i := range trials {
+			ask := trials[i]
+			ask.Model = m.Info.ID
+			var scores *model.Scores
+			if scores, err = b.readScores(ctx, t, &ask); err != nil {
+				break
+			}
+			mass = min(mass, scores.LabelMass())
+		}
+	}
+	if a.kind == ollama && m.Info.ContextWindow == 0 {
+		if window := t.ollamaWindow(ctx, t.model(m.Info.ID)); window > 0 {
+			t.tokenizer.window.Store(window)
+		}
+	}
+	attrs = append(attrs, slog.Int64("window", t.tokenizer.window.Load()), slog.Int("slots", a.slots), slog.Bool("tokenizer", !t.tokenizer.missing.Load()))
+	if err == nil && !math.IsInf(mass, 1) {
+		known := t.facts.get()
+		attrs = append(attrs, slog.Bool("exact", t.exact(ctx) != nil), slog.Bool("thinks", known.template), slog.Float64("label_mass", mass))
+	}
+	if err != nil {
+		b.log.LogAttrs(ctx, slog.LevelWarn, "the model cannot be used for decisions as it is", append(attrs, slog.Any("err", err))...)
+		return
+	}
+	b.log.LogAttrs(ctx, slog.LevelInfo, "target", attrs...)
 }
 
 // findModel returns the entry of a model in a server's list.

@@ -38,6 +38,13 @@ type wireRequest struct {
 	LogitBias         json.RawMessage `json:"logit_bias,omitempty"`
 	CacheKey          string          `json:"prompt_cache_key,omitempty"`
 
+	// Of some kinds of servers, sent to those alone.
+	Samplers          *[]string `json:"samplers,omitempty"`
+	PostSamplingProbs bool      `json:"post_sampling_probs,omitempty"`
+	Slot              *int      `json:"id_slot,omitempty"`
+	LogprobTokenIDs   []int     `json:"logprob_token_ids,omitempty"`
+	ReturnTokenIDs    bool      `json:"return_tokens_as_token_ids,omitempty"`
+
 	// Not of the protocol, and sent only where a target is set up for them.
 	ChatTemplateKwargs  any   `json:"chat_template_kwargs,omitempty"`
 	ContinueFinal       *bool `json:"continue_final_message,omitempty"`

@@ -128,8 +128,14 @@ func (t *target) attempt(ctx context.Context, c *attempts, last bool) error {
 	}
 	defer t.queue.leave(c.tenant)
 	err := c.op(ctx, t)
-	if f, ok := errors.AsType[*failure](err); ok && f.sick {
-		t.health.suspect()
+	if f, ok := errors.AsType[*failure](err); ok {
+		if f.sick {
+			t.health.suspect()
+			t.facts.forget() // it may come back as another
+		}
+		if f.window > 0 {
+			t.tokenizer.window.Store(int64(f.window))
+		}
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,11 @@ import (
 )
 
 // manyTokens is how many tokens an answer may have where the label does not come
-// where it was expected.
-const manyTokens = 16
+// where it was expected, and fewTokens where the answer was begun for the model.
+const (
+	manyTokens = 16
+	fewTokens  = 4
+)
 
 var (
 	errNoLogprobs = errors.New("the server returns no log-probabilities; where it cannot, " +
@@ -53,44 +57,141 @@ func (b *Backend) Score(ctx context.Context, req *model.ScoreRequest) (*model.Sc
 	return scores, nil
 }
 
-// readScores reads the distribution at the first token of the answer.
+// try is one way to read a distribution.
+type try struct {
+	way       scorer
+	prefilled bool // with the begin of the answer in the request
+}
+
+// answerBegin is what an answer is begun with for a model that does not begin it
+// with a label.
+const answerBegin = "Answer:"
+
+// tries are the ways to read a distribution from a target, the cheapest first.
+func (t *target) tries(ctx context.Context) []try {
+	read := listed{max(1, t.facts.get().lead)}
+	all := []try{{way: read}, {way: listed{manyTokens}}, {way: listed{fewTokens}, prefilled: true}}
+	if exact := t.exact(ctx); exact != nil {
+		all = append([]try{{way: exact}}, append(all, try{way: exact, prefilled: true})...)
+	}
+	return all
+}
+
+// readScores reads the distribution at the first token of the answer, in the way
+// that worked for the target last, or else in the first that shows labels with
+// the least mass that they need. Where none does there is no answer.
 func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreRequest) (*model.Scores, error) {
+	least := b.find(req.Model).LabelMass
+	orElse(&least, DefaultLabelMass)
 	labels := make([]string, len(req.Options))
 	for i, o := range req.Options {
 		labels[i] = o.Label
 	}
-	tokens := max(1, int(t.lead.Load()))
-	for {
-		w := newScoreRequest(t, req)
-		w.Logprobs, w.TopLogprobs = true, t.TopLogprobs
-		w.limit(t.server, tokens)
-		answer, x, err := t.ask(ctx, w)
+	tries := t.tries(ctx)
+	last := min(t.facts.get().try, len(tries)-1)
+	var why error
+	for _, i := range append([]int{last}, others(len(tries), last)...) {
+		s, err := b.try(ctx, t, req, tries[i], labels)
+		if err == errUnfit {
+			t.facts.learn(func(k *known) { k.inexact = k.inexact || len(labels) > model.MaxLabels })
+			err = unusableAt(t, err)
+		} else if err == nil && (s.used == 0 || s.mass() < least) {
+			err = s.x.unusable(fmt.Errorf("%w; the labels have %.3g of the probability", errNoLabel, s.mass()))
+		} else if f, ok := errors.AsType[*failure](err); err != nil && (!ok || !f.refuses() || tries[i].plain() || f.fault.Code == fault.CodeContextLength) {
+			return nil, err
+		} else if err != nil {
+			err = unusableAt(t, err) // this way of asking is not the caller's
+		}
 		if err != nil {
-			return nil, hint(err, errNoLogprobs)
+			why = cmp.Or(why, err)
+			continue
 		}
-		positions := parsePositions(answer.Get("choices.0.logprobs"))
-		if len(positions) == 0 {
-			return nil, x.unusable(errNoLogprobs)
-		}
-		r, used := readLabels(positions, labels)
-		if used > 0 {
-			if used > int(t.lead.Load()) {
-				t.lead.Store(int32(used))
+		t.facts.learn(func(k *known) {
+			if k.try = i; tries[i].plain() {
+				// From now on the first of the plain ones reads as many tokens.
+				k.try, k.lead = slices.IndexFunc(tries, try.plain), max(k.lead, s.used)
 			}
-			scores := &model.Scores{Probabilities: r.masses, Hidden: min(r.hidden, 1)}
-			b.count(t, req, scores, parseUsage(answer.Get("usage")), len(positions))
-			return scores, nil
+		})
+		return b.scores(t, req, s)
+	}
+	return nil, why
+}
+
+// others are the numbers below n but one.
+func others(n, but int) []int {
+	var all []int
+	for i := range n {
+		if i != but {
+			all = append(all, i)
 		}
-		if tokens >= manyTokens {
-			return nil, x.unusable(errNoLabel)
+	}
+	return all
+}
+
+// plain reports whether a way is that of all servers and models.
+func (t try) plain() bool {
+	_, ok := t.way.(listed)
+	return ok && !t.prefilled
+}
+
+// scores returns what an answer says, unless the prompt was cut.
+func (b *Backend) scores(t *target, req *model.ScoreRequest, s *sheet) (*model.Scores, error) {
+	if err := b.checkWhole(t, s.usage.InputTokens, b.estimateState(req)+b.estimateText(req.Question)); err != nil {
+		return nil, err
+	}
+	scores := &model.Scores{Probabilities: s.masses, Hidden: s.hidden}
+	b.count(t, req, scores, s.usage, s.shown)
+	return scores, nil
+}
+
+// unusableAt returns the error for a target that makes no decision.
+func unusableAt(t *target, cause error) error {
+	return &failure{fault: fault.Upstreamf(fmt.Errorf("%s: %w", t.host, cause), "The model cannot be used for decisions.")}
+}
+
+// try asks a question in one way. A model that thinks before it answers is told
+// not to by other means, once for each there is.
+func (b *Backend) try(ctx context.Context, t *target, req *model.ScoreRequest, how try, labels []string) (*sheet, error) {
+	for {
+		w := b.newScoreRequest(ctx, t, req)
+		if how.prefilled {
+			w.begin(answerBegin, t.about(ctx).kind)
 		}
-		tokens = manyTokens
+		s, err := how.way.score(ctx, t, w, labels)
+		if err != nil || !s.thinks || !t.thinkLess() {
+			return s, err
+		}
+	}
+}
+
+// thinkLess goes on to the next means to keep the model from thinking. It reports
+// whether there was one.
+func (t *target) thinkLess() (more bool) {
+	if t.noThinking != "" {
+		return false
+	}
+	t.facts.learn(func(k *known) { more, k.template = !k.template, true })
+	return more
+}
+
+// begin begins the answer. Some servers continue a last message of the
+// assistant's only where they are told to.
+func (w *wireRequest) begin(text string, k kind) {
+	last := &w.Messages[len(w.Messages)-1]
+	if before, ok := last.Content.(string); ok && last.Role == model.Assistant {
+		last.Content = before + text
+		return
+	}
+	w.Messages = append(w.Messages, wireMessage{Role: model.Assistant, Content: text})
+	if k != llamaCPP && k != ollama {
+		yes, no := true, false
+		w.ContinueFinal, w.AddGenerationPrompt = &yes, &no
 	}
 }
 
 // newScoreRequest returns the request that asks a question. What questions share
 // comes first and is the same to the byte.
-func newScoreRequest(t *target, req *model.ScoreRequest) *wireRequest {
+func (b *Backend) newScoreRequest(ctx context.Context, t *target, req *model.ScoreRequest) *wireRequest {
 	parts := slices.Clip(req.State)
 	for _, image := range req.Images {
 		parts = append(parts, image)
@@ -105,9 +206,17 @@ func newScoreRequest(t *target, req *model.ScoreRequest) *wireRequest {
 		},
 		Temperature: &zero,
 	}
-	switch t.noThinking {
+	if a := t.about(ctx); a.kind == llamaCPP && a.slots > 1 {
+		slot := int(b.states.stateKey(t, req) % uint64(a.slots)) // which has the state in its cache
+		w.Slot = &slot
+	}
+	way, known := t.noThinking, t.facts.get()
+	if way == "" && known.template {
+		way = TemplateOff
+	}
+	switch way {
 	case "", EffortNone:
-		if !t.keepEffort.Load() {
+		if !known.noEffort {
 			w.ReasoningEffort = "none"
 		}
 	case TemplateOff:
@@ -124,10 +233,10 @@ func newScoreRequest(t *target, req *model.ScoreRequest) *wireRequest {
 // reasoning effort is asked without one, now and from then on.
 func (t *target) ask(ctx context.Context, w *wireRequest) (gjson.Result, *exchange, error) {
 	answer, x, err := t.complete(ctx, w)
-	if f, ok := errors.AsType[*failure](err); ok && f.refuses() && w.ReasoningEffort != "" && t.noThinking == "" {
+	if f, ok := errors.AsType[*failure](err); ok && f.refuses() && f.fault.Code != fault.CodeContextLength && w.ReasoningEffort != "" && t.noThinking == "" {
 		w.ReasoningEffort = ""
 		if answer, x, err = t.complete(ctx, w); err == nil {
-			t.keepEffort.Store(true)
+			t.facts.learn(func(k *known) { k.noEffort = true })
 		}
 	}
 	return answer, x, err

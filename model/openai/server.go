@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -27,7 +29,9 @@ type server struct {
 	Server
 	host    string // for logs
 	client  *http.Client
-	queue   *queue // nil is no limit
+	known   atomic.Pointer[about]
+	asking  sync.Mutex // held while the server is asked what it is
+	queue   *queue     // nil is no limit
 	retries budget
 	health  *health
 }
@@ -66,6 +70,7 @@ type failure struct {
 	status  int  // of the answer, 0 without one
 	passing bool // may succeed on another server, or later
 	sick    bool // the server is not well
+	window  int  // the context window that the server told, 0 where it did not
 }
 
 func (f *failure) Error() string { return f.fault.Error() }
@@ -230,6 +235,7 @@ func (s *server) classify(status int, text []byte, after time.Duration) *failure
 	case overWindow(text):
 		f.fault = fault.ContextLength("The prompt does not fit the model's context window.")
 		f.fault.Err = cause
+		f.window = toldWindow(text)
 	default:
 		f.fault = rejected("The model does not take this request.", cause)
 	}
@@ -243,12 +249,6 @@ func rejected(message string, cause error) *fault.Error {
 
 func unavailable(cause error, after time.Duration) *fault.Error {
 	return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The model is not available.", RetryAfter: after, Err: cause}
-}
-
-// overWindow reports whether an error has one of the codes for a prompt that is
-// too long: of OpenAI and of llama.cpp.
-func overWindow(text []byte) bool {
-	return bytes.Contains(text, []byte(`"`+fault.CodeContextLength+`"`)) || bytes.Contains(text, []byte(`"exceed_context_size_error"`))
 }
 
 // retryAfter reads how long a server wants to be left alone, 0 where it does not
@@ -278,6 +278,9 @@ func (x *exchange) unended(cause error) error {
 // answer. Some say there which status it would have had.
 func (x *exchange) reported(report gjson.Result, data []byte) error {
 	text := data[:min(len(data), maxErrorBody)]
+	if overWindow(text) {
+		return x.server.classify(http.StatusBadRequest, text, 0)
+	}
 	if status := int(report.Get("code").Int()); status >= 400 && status < 600 {
 		return x.server.classify(status, text, 0)
 	}

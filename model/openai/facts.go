@@ -1,0 +1,52 @@
+package openai
+
+import (
+	"sync"
+	"time"
+)
+
+// facts are what answers have taught about a target. They are forgotten after a
+// while, and when the server turns out to be down: it may come back as another.
+type facts struct {
+	mu    sync.Mutex
+	until time.Time // guarded by mu, as is known
+	known known
+}
+
+// known is what there is to learn. The zero value is the begin.
+type known struct {
+	noEffort bool // the server refuses reasoning_effort none
+	template bool // the model thinks for all that; chat_template_kwargs is the way
+	lead     int  // tokens that answers to questions need; 0 is one
+	try      int  // the way to read a distribution that worked last
+	inexact  bool // the server's own way to show just the labels does not work
+	unforced bool // tool_choice does not make the model call a tool
+	ratio    float64
+}
+
+// get returns what is known now.
+func (f *facts) get() known {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Now().After(f.until) {
+		f.known = known{}
+	}
+	return f.known
+}
+
+// learn changes what is known.
+func (f *facts) learn(change func(*known)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := time.Now(); now.After(f.until) {
+		f.known, f.until = known{}, now.Add(knownFor)
+	}
+	change(&f.known)
+}
+
+// forget begins anew.
+func (f *facts) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.until = time.Time{}
+}
