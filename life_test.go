@@ -63,7 +63,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 		is := is.New(t)
 		store := memstore.New()
 		defer store.Close()
-		service, err := svc.New(t.Context(), svc.Options{Store: store, Backend: thinking{}, Logger: slog.New(slog.DiscardHandler)})
+		service, err := svc.New(t.Context(), svc.Options{Store: store, Backend: thinking{}, MaxDuration: time.Hour, Logger: slog.New(slog.DiscardHandler)})
 		is.NoErr(err)
 		caller, err := service.LocalCaller(t.Context())
 		is.NoErr(err)

@@ -109,6 +109,10 @@ type Options struct {
 	Prices        map[string]Prices
 	DefaultPrices *Prices
 
+	// MaxDuration is how long one operation may have models work, all calls of
+	// them together; 0 is 30 minutes.
+	MaxDuration time.Duration
+
 	// Logger gets the failures of background work; nil is slog.Default().
 	Logger *slog.Logger
 
@@ -198,7 +202,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 // assemble makes the services for the nouns.
 func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	s.accounts, err = accounts.New(ctx, accounts.Options{
-		Store: s.store, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Accounting: o.Accounting, Now: o.Now, NewID: o.NewID, Log: s.log,
+		Store: s.store, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Accounting: o.Accounting,
+		MaxDuration: o.MaxDuration, Now: o.Now, NewID: o.NewID, Log: s.log,
 	})
 	if err != nil {
 		return err

@@ -56,6 +56,10 @@ type Options struct {
 	// Accounting is the program's own; nil keeps credits, ledgers and limits here.
 	Accounting Accounting
 
+	// MaxDuration is how long one operation may have models work; 0 is
+	// [DefaultMaxDuration].
+	MaxDuration time.Duration
+
 	Now   func() time.Time           // the clock; nil: time.Now
 	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
 	Log   *slog.Logger               // where failures of background work go; nil: slog.Default()
@@ -77,6 +81,9 @@ type Service struct {
 	ledgers sync.Map // organization ID to *ledger
 
 	allowances sync.Map // organization ID to *allowance
+
+	maxDuration time.Duration
+	running     running
 
 	foldEvery uint64       // entries between two checkpoints of a ledger
 	folds     chan *ledger // ledgers that are due for a checkpoint
@@ -104,6 +111,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		newID:         o.NewID,
 		log:           o.Log,
 		own:           o.Accounting,
+		maxDuration:   o.MaxDuration,
 		foldEvery:     foldEvery,
 		folds:         make(chan *ledger, 16),
 		stop:          make(chan struct{}),
@@ -111,6 +119,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	if o.DefaultPrices != nil {
 		s.defaultPrices = *o.DefaultPrices
+	}
+	if s.maxDuration == 0 {
+		s.maxDuration = DefaultMaxDuration
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -141,6 +152,7 @@ func (s *Service) Close() error {
 	s.closing.Do(func() {
 		close(s.stop)
 		<-s.stopped
+		s.running.wg.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
 		defer cancel()
 		err = stored.Error(s.flushLastUsed(ctx))

@@ -176,9 +176,13 @@ func (s *Service) Afford(ctx context.Context, c Caller) error {
 		return err
 	}
 	if balance <= 0 {
-		return &fault.Error{Kind: fault.NoCredits, Code: CodeNoCredits, Message: "The organization has no credits left."}
+		return errNoCredits()
 	}
 	return s.checkTokens(c)
+}
+
+func errNoCredits() error {
+	return &fault.Error{Kind: fault.NoCredits, Code: CodeNoCredits, Message: "The organization has no credits left."}
 }
 
 // credit returns the entry for credits that the administration adds.

@@ -138,10 +138,12 @@ func (r *run) chunks(ctx context.Context) iter.Seq2[Chunk, error] {
 
 // generate yields the answer up to its finish.
 func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error {
+	ctx, done := r.service.accounts.Running(ctx, r.caller)
+	defer done()
 	var tokens []model.Logprob // of the text that comes next
 	for event, err := range r.answer(ctx) {
 		if err != nil {
-			return err
+			return accounts.Cause(ctx, err)
 		}
 		switch e := event.(type) {
 		case model.Logprobs:

@@ -91,8 +91,10 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	if err := s.checkWindow(ctx, info, base, plans); err != nil {
 		return nil, err
 	}
-	if err := s.run(ctx, base, plans); err != nil {
-		return nil, err
+	running, done := s.accounts.Running(ctx, c)
+	defer done()
+	if err := s.run(running, base, plans); err != nil {
+		return nil, accounts.Cause(running, err)
 	}
 	resp := newResponse(info.ID, plans)
 	use := accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: resp.Usage.InputTokens}

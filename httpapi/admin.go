@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
+	"log/slog"
+	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
@@ -34,15 +36,45 @@ func (a *API) adminRoutes() map[string]methods {
 	return routes
 }
 
-// administered runs e for the bearer of the admin key.
+// administered runs e for the bearer of the admin key. Who sends another key is
+// noted and kept waiting, which the right key never is.
 func administered(e endpoint) endpoint {
 	return func(c *call) error {
+		given := bearer(c.r)
 		// Hashes have one length, so that the comparison tells nothing of the key's.
-		sent, key := sha256.Sum256([]byte(bearer(c.r))), sha256.Sum256([]byte(c.api.opts.AdminKey))
-		if subtle.ConstantTimeCompare(sent[:], key[:]) != 1 {
-			return &fault.Error{Kind: fault.Unauthenticated, Code: accounts.CodeInvalidKey, Message: "The admin key is missing or invalid."}
+		sent, key := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(c.api.opts.AdminKey))
+		if subtle.ConstantTimeCompare(sent[:], key[:]) == 1 {
+			return e(c)
 		}
-		return e(c)
+		if given != "" {
+			c.guessed()
+		}
+		return &fault.Error{Kind: fault.Unauthenticated, Code: accounts.CodeInvalidKey, Message: "The admin key is missing or invalid."}
+	}
+}
+
+// Of wrong admin keys a few are answered at once, and then one a second, for
+// which a client waits guessWait at most.
+const (
+	guesses   = 5
+	guessWait = 10 * time.Second
+)
+
+// guessed slows down who guesses admin keys.
+func (c *call) guessed() {
+	c.api.opts.Logger.LogAttrs(c.ctx(), slog.LevelWarn, "wrong admin key",
+		slog.String("request_id", c.id), slog.String("remote", c.r.RemoteAddr), slog.String("path", clip(c.r.URL.Path)))
+	turn := c.api.guesses.Reserve()
+	wait := turn.Delay()
+	if wait > guessWait {
+		turn.Cancel()
+		wait = guessWait
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.ctx().Done():
 	}
 }
 

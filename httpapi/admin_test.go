@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -9,7 +10,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/seed-506d8e5d/svc"
 )
@@ -43,7 +47,9 @@ func newBareAPI(t testing.TB, options svc.Options, opts Options) *API {
 	opts.AdminKey = adminKey
 	opts.Logger = options.Logger
 	opts.NewRequestID = func() string { return fmt.Sprintf("req_%d", requests.Add(1)) }
-	return New(service, opts)
+	a := New(service, opts)
+	a.guesses = rate.NewLimiter(rate.Inf, 0) // tests have no time to be slowed down
+	return a
 }
 
 // send sends a request with a bearer key and returns the answer.
@@ -246,4 +252,42 @@ func TestAdminTakesEffectAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWrongAdminKeysAreSlowedDown guesses, beside who has the right key.
+func TestWrongAdminKeysAreSlowedDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		a := newAdminAPI(t, svc.Options{Now: time.Now}, Options{})
+		a.opts.Logger, a.guesses = slog.New(slog.NewTextHandler(&log, nil)), rate.NewLimiter(1, guesses)
+		start := time.Now()
+		for range guesses + 3 {
+			if w := send(a, "a guess", "GET", "/admin/v1/organizations", ""); w.Code != 401 {
+				t.Errorf("got %d %s", w.Code, w.Body)
+			}
+		}
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("%d guesses took %v", guesses+3, took)
+		}
+		if n := strings.Count(log.String(), `level=WARN msg="wrong admin key"`); n != guesses+3 || strings.Contains(log.String(), "a guess") {
+			t.Errorf("%d warnings: %s", n, &log)
+		}
+		codes := make(chan int, 20)
+		for range cap(codes) {
+			go func() { codes <- send(a, "a guess", "GET", "/admin/v1/organizations", "").Code }()
+		}
+		synctest.Wait()
+		before := time.Now()
+		if w := send(a, adminKey, "GET", "/admin/v1/organizations", ""); w.Code != 200 || time.Since(before) > 0 {
+			t.Errorf("the right key: got %d after %v", w.Code, time.Since(before))
+		}
+		for range cap(codes) {
+			if code := <-codes; code != 401 {
+				t.Errorf("got %d", code)
+			}
+		}
+		if took := time.Since(before); took != guessWait {
+			t.Errorf("twenty guesses at once took %v", took)
+		}
+	})
 }

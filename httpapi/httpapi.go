@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/ids"
@@ -65,8 +67,9 @@ type API struct {
 	opts    Options
 	mux     *http.ServeMux
 
-	requests, streams *pool // slots, see limits.go
-	bodies            *pool // bytes
+	requests, streams *pool         // slots, see limits.go
+	bodies            *pool         // bytes
+	guesses           *rate.Limiter // of the admin key
 }
 
 // New returns the handler. It is safe for concurrent use, like any handler, and
@@ -110,6 +113,7 @@ func newAPI(service *svc.Service, opts Options) *API {
 		requests: newPool(int64(opts.MaxRequests), DefaultMaxRequests, halfOfFree),
 		streams:  newPool(int64(opts.MaxStreams), DefaultMaxStreams, halfOfFree),
 		bodies:   newPool(opts.MaxBodies, DefaultMaxBodies, aThird),
+		guesses:  rate.NewLimiter(1, guesses),
 	}
 }
 

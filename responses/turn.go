@@ -286,7 +286,9 @@ func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
 	defer t.release()
 	t.emitter = emitter{yield: yield, response: t.response}
 	defer t.settle(ctx) // also where the consumer panics
-	err := t.generate(ctx)
+	running, done := t.o.Accounts.Running(ctx, t.caller)
+	defer done()
+	err := accounts.Cause(running, t.generate(running))
 	if err != nil && t.emitter.sequence == 0 {
 		t.settle(ctx)
 		yield(Event{}, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-506d8e5d/svc/httpapi"
 )
 
-const testAdminKey = "admin-secret"
+const testAdminKey = "the-admin-secret"
 
 // newServer returns the URL of a server over an empty store, with a clock that
 // stands still and IDs that count.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/httpapi"
 )
 
@@ -23,11 +24,16 @@ type config struct {
 	adminKey    string
 	console     bool
 	maxRequests int
+	maxStreams  int
+	maxDuration time.Duration
 	tlsCert     string
 	tlsKey      string
 	metricsAddr string
 	models      models
 }
+
+// minAdminKey is how many characters an admin key has at least.
+const minAdminKey = 16
 
 // inMemory is the value of -data that keeps everything in memory.
 const inMemory = ":memory:"
@@ -42,7 +48,9 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
 	flags.StringVar(&c.adminKey, "admin-key", "", "a `key` that may administer at /admin/v1; without it nobody can")
 	flags.BoolVar(&c.console, "console", true, "serve pages for people at /console")
-	flags.IntVar(&c.maxRequests, "max-requests", httpapi.DefaultMaxRequests, "how `many` requests may run at once; one more is refused")
+	flags.IntVar(&c.maxRequests, "max-requests", httpapi.DefaultMaxRequests, "how `many` requests are worked on at once; one more is refused")
+	flags.IntVar(&c.maxStreams, "max-streams", httpapi.DefaultMaxStreams, "how `many` streams may wait for their model besides")
+	flags.DurationVar(&c.maxDuration, "max-duration", accounts.DefaultMaxDuration, "how `long` one generation may take in all")
 	flags.StringVar(&c.tlsCert, "tls-cert", "", "`file` with the server's certificate and its chain, PEM; serves HTTPS")
 	flags.StringVar(&c.tlsKey, "tls-key", "", "`file` with the certificate's key, PEM")
 	flags.StringVar(&c.metricsAddr, "metrics-addr", "", "an `address` that serves /metrics to everybody; without it, it takes the admin key")
@@ -66,6 +74,9 @@ func (e environment) config() (config, error) {
 	}
 	if err := parseFlags(flags, e.args); err != nil {
 		return c, err
+	}
+	if c.adminKey != "" && len(c.adminKey) < minAdminKey {
+		return c, fmt.Errorf("-admin-key has %d characters; whoever guesses it can do everything, so it must have at least %d", len(c.adminKey), minAdminKey)
 	}
 	if flags.NArg() > 0 {
 		return c, fmt.Errorf("a command comes before the flags: svcd %s", flags.Arg(0))

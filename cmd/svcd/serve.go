@@ -70,7 +70,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 	var link string // signs in to the console with the key
 	if err == nil {
 		handler = httpapi.New(service, httpapi.Options{
-			Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, Metrics: observer.Metrics(), Ready: ctx.Err,
+			Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, MaxStreams: c.maxStreams, Metrics: observer.Metrics(), Ready: ctx.Err,
 		})
 		handler, link, err = c.withConsole(handler, service, key, logger)
 	}
@@ -108,7 +108,7 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 	}
 	options := svc.Options{
 		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices, AnyItems: c.models.anyItems, Aliases: c.models.aliases,
-		Observer: observer.Telemetry, Extractor: &files.Process{Command: []string{self, extractCommand}},
+		Observer: observer.Telemetry, Extractor: &files.Process{Command: []string{self, extractCommand}}, MaxDuration: c.maxDuration,
 	}
 	if backend != nil {
 		options.Backend = backend

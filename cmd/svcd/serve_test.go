@@ -149,7 +149,7 @@ func TestServeRefusesHalfACertificate(t *testing.T) {
 }
 
 func TestAdminKeyFlag(t *testing.T) {
-	variables := map[string]string{"SVC_ADMIN_KEY": "of the environment", "SVC_API_KEY": "user-key"}
+	variables := map[string]string{"SVC_ADMIN_KEY": "admin key of the environment", "SVC_API_KEY": "user-key"}
 	getenv := func(name string) string { return variables[name] }
 	for name, c := range map[string]struct {
 		getenv func(string) string
@@ -158,10 +158,10 @@ func TestAdminKeyFlag(t *testing.T) {
 		status int
 	}{
 		"unset":            {empty, nil, "", 404},
-		"environment":      {getenv, nil, "of the environment", 200},
-		"flag":             {empty, []string{"-admin-key", "of the flag"}, "of the flag", 200},
-		"flag wins":        {getenv, []string{"-admin-key", "of the flag"}, "of the flag", 200},
-		"environment lost": {getenv, []string{"-admin-key", "of the flag"}, "of the environment", 401},
+		"environment":      {getenv, nil, "admin key of the environment", 200},
+		"flag":             {empty, []string{"-admin-key", "admin key of the flag"}, "admin key of the flag", 200},
+		"flag wins":        {getenv, []string{"-admin-key", "admin key of the flag"}, "admin key of the flag", 200},
+		"environment lost": {getenv, []string{"-admin-key", "admin key of the flag"}, "admin key of the environment", 401},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, _ := start(t, c.getenv, c.args...)
@@ -217,4 +217,11 @@ func TestMaxRequestsFlag(t *testing.T) {
 		}
 	}
 	t.Errorf("after it: got %d, want 200", status)
+}
+
+func TestShortAdminKeysAreRefused(t *testing.T) {
+	_, err := environment{args: []string{"-admin-key", "15-characters-1"}, getenv: empty, stderr: io.Discard}.config()
+	if err == nil || !strings.Contains(err.Error(), "at least 16") {
+		t.Errorf("got %v", err)
+	}
 }

@@ -143,13 +143,13 @@ func TestWrongCalls(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	variables := map[string]string{"SVC_ADDR": "127.0.0.1:1", "SVC_DATA": "d", "SVC_API_KEY": "k", "SVC_ADMIN_KEY": "a", "SVC_SEARCH_URL": "u"}
+	variables := map[string]string{"SVC_ADDR": "127.0.0.1:1", "SVC_DATA": "d", "SVC_API_KEY": "k", "SVC_ADMIN_KEY": "sixteen letters!", "SVC_SEARCH_URL": "u"}
 	env := environment{args: []string{"-data", "flag"}, getenv: func(name string) string { return variables[name] }, stderr: io.Discard}
 	got, err := env.config()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.addr != "127.0.0.1:1" || got.data != "flag" || got.apiKey != "k" || got.adminKey != "a" || got.search != "u" {
+	if got.addr != "127.0.0.1:1" || got.data != "flag" || got.apiKey != "k" || got.adminKey != "sixteen letters!" || got.search != "u" {
 		t.Errorf("got %+v", got)
 	}
 	variables["SVC_GRACE"] = "soon"
