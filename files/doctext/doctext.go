@@ -15,6 +15,7 @@
 // headers and footers follow the body in this order; a footnote reference reads
 // [1], an endnote reference [i]. Of files before Word 97 only the text and the
 // fields are read, without properties: hidden text shows, list numbers do not.
+// Those of the Far East have pairs of bytes of a code page.
 //
 // Everything is bounded: the directory of the compound file, the streams, the
 // tables and the length of the text. The package uses no file, process or

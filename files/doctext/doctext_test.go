@@ -13,8 +13,12 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
 
 	"github.com/seed-506d8e5d/svc/files/doctext"
 	"github.com/seed-506d8e5d/svc/files/reading"
@@ -231,6 +235,20 @@ func TestExtractOldVersions(t *testing.T) {
 	for _, c := range utf16.Encode([]rune("いろは\rtext\r")) {
 		wide = binary.LittleEndian.AppendUint16(wide, c)
 	}
+	pairs := func(page encoding.Encoding, s string) (b []byte) {
+		for _, r := range s {
+			code, err := page.NewEncoder().String(string(r))
+			switch {
+			case err != nil: // not of the page
+				b = append(b, byte(r), 0)
+			case len(code) == 1:
+				b = append(b, code[0], 0)
+			default:
+				b = append(b, code[1], code[0])
+			}
+		}
+		return b
+	}
 	const word2, word6, word95 = 45, 101, 104
 	russian := "Съешь ещё этих мягких французских булок\r"
 	for _, c := range []struct {
@@ -244,7 +262,12 @@ func TestExtractOldVersions(t *testing.T) {
 		{"Russian that says English", oldWord{0xA5DC, word95, 0x0409, 0, encode(charmap.Windows1251.NewEncoder(), russian)}, "Съешь ещё этих мягких французских булок\n"},
 		{"German", oldWord{0xA5DC, word95, 0x0407, 0, []byte("\xC4rger \xFCber gr\xF6\xDFere \xD6len\r")}, "Ärger über größere Ölen\n"},
 		{"Japanese", oldWord{0xA5DC, word95, 0x0411, 0, encode(japanese.ShiftJIS.NewEncoder(), "いろは\r")}, "いろは\n"},
-		{"two bytes", oldWord{0xA5DC, word95, 0x0411, 0x1000, wide}, "いろは\ntext\n"},
+		{"two bytes", oldWord{0xA5DC, word95, 0x0409, 0x1000, wide}, "いろは\ntext\n"},
+		{"pairs in Japanese", oldWord{0xA5DC, word95, 0x0411, 0x1000, pairs(japanese.ShiftJIS, "いろはｱé\rtext\r")}, "いろはｱé\ntext\n"},
+		{"pairs in Chinese", oldWord{0xA699, word95, 0x0804, 0x1000, pairs(simplifiedchinese.GBK, "中文 text\r")}, "中文 text\n"},
+		{"pairs in Taiwan's", oldWord{0xA699, word95, 0x0404, 0x1000, pairs(traditionalchinese.Big5, "中文 text\r")}, "中文 text\n"},
+		{"pairs in Korean that says English", oldWord{0xA698, word95, 0x0409, 0x1000, pairs(korean.EUCKR, "대한민국 헌법\r")}, "대한민국 헌법\n"},
+		{"pairs that are none", oldWord{0xA697, word95, 0x0411, 0x1000, []byte{'a', 0, 0xFF, 0xFF, 'b', 0, '\r', 0}}, "a\ufffdb\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data := c.doc.stream()

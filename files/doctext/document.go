@@ -35,8 +35,9 @@ func newDocument(f *file) (*document, error) {
 		return nil, fmt.Errorf("%w: over %d pieces", reading.ErrTooLarge, maxRuns)
 	}
 	d := &document{fib: b, runs: b.charRuns(), paragraphs: b.paragraphRuns(), lists: newLists(b)}
-	enc := b.encoding(pieces)
+	enc, page := b.encoding(pieces), b.pairPage(pieces)
 	for _, p := range pieces {
+		p.page = page
 		data := p.bytes(b.main)
 		if len(data) < p.chars*p.width() {
 			f.damaged = true

@@ -32,7 +32,7 @@ func TestExtractCharacters(t *testing.T) {
 		{"hyphens", "a\x1Eb\x1Fc\u00ADd\r", "a-bcd"},
 		{"pictures and other objects", "a\x01b\x08c\x00d\r", "abcd"},
 		{"beyond the first plane", "🚢\r", "🚢"},
-		{"half a character", "a\uFFFDb\r", "ab"},
+		{"half a character", "a\uFFFDb\r", "a\ufffdb"},
 		{"a symbol font", "\uF0B7 item\r", "• item"},
 		{"field", "\x13 PAGE \x147\x15 pages\r", "7 pages"},
 		{"field without a result", "a\x13 XE \"b\" \x15c\r", "ac"},

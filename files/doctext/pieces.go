@@ -14,6 +14,7 @@ type piece struct {
 	offset int
 	narrow bool // a byte for each character, not two
 	props  charProps
+	page   encoding.Encoding // of wide characters that are not Unicode, or nil
 }
 
 func (p piece) width() int {
@@ -129,6 +130,9 @@ func (p piece) bytes(main []byte) []byte {
 // decode returns the characters of b. In a character set of more than one byte
 // they are fewer than the bytes.
 func (p piece) decode(b []byte, enc encoding.Encoding) []uint16 {
+	if !p.narrow && p.page != nil {
+		return decodePairs(b, p.page)
+	}
 	if !p.narrow {
 		chars := make([]uint16, len(b)/2)
 		for i := range chars {

@@ -2,6 +2,7 @@ package doctext
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf16"
 )
 
@@ -130,7 +131,7 @@ func isBlank(c uint16) bool { return c == ' ' || c == tabChar }
 // plain returns the text of a character, "" for those that do not show.
 func plain(r rune) string {
 	switch {
-	case r == softHyphen, r == 0xFEFF, r >= 0xFFF0, utf16.IsSurrogate(r):
+	case r == softHyphen, r == 0xFEFF, r >= 0xFFF0 && r != unicode.ReplacementChar, utf16.IsSurrogate(r):
 		return ""
 	case r >= 0xF020 && r <= 0xF0FF: // the private area of symbol fonts
 		return "•"
