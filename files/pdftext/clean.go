@@ -28,7 +28,7 @@ func cleanText(s string) string {
 		switch {
 		case r == '\t' || r == '\n' || r == '\r' || unicode.Is(unicode.Zs, r):
 			b.WriteByte(' ')
-		case r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0xfeff || r == utf8.RuneError || r >= 0xfffe && r <= 0xffff:
+		case r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0xfeff || r >= 0xfffe && r <= 0xffff:
 		case r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x2069:
 		case r == 0xad || r == 0x2010 || r == 0x2011:
 			b.WriteByte('-')

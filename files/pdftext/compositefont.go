@@ -1,6 +1,9 @@
 package pdftext
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Composite fonts (ISO 32000-2, 9.7): Type 0 with a CIDFont, codes of one to
 // four bytes.
@@ -10,6 +13,7 @@ type compositeFont struct {
 	charset  *charset    // a predefined CMap of a legacy or Unicode encoding
 	ordering *collection // the character collection, nil if unknown
 	program  map[uint32]string
+	unicode  bool // CIDs are taken for Unicode
 	vertical bool
 	widths   map[uint32]float64
 	usual    float64          // width of CIDs that widths lacks
@@ -55,7 +59,17 @@ func (c *compositeFont) text(cid uint32, raw string) string {
 	if c.ordering != nil {
 		return c.ordering.text(cid)
 	}
+	if r := rune(cid); c.unicode && unicode.IsPrint(r) {
+		return string(r)
+	}
 	return ""
+}
+
+// showsGlyphsByNumber reports whether the CIDs of a font are the numbers of glyphs
+// in its program, which mean nothing. Where they are not, and the font has a
+// ToUnicode that is empty, its writer took the characters themselves for CIDs.
+func showsGlyphsByNumber(descendant node) bool {
+	return descendant.key("FontDescriptor").key("FontFile2").isStream() && !descendant.key("CIDToGIDMap").isStream()
 }
 
 // readComposite reads a Type 0 font. The font program is looked at only where
@@ -73,10 +87,12 @@ func (d *document) readComposite(n node, needProgram bool) *compositeFont {
 	}
 	c.readWidths(descendant.key("W"))
 	if needProgram && c.charset == nil {
+		to := n.key("ToUnicode")
 		c.program = d.cidTexts(descendant)
 		if len(c.program) == 0 && c.ordering == nil && hasMacOrder(baseName(descendant)) {
 			c.program = mapCIDs(macOrder(), d.data(descendant.key("CIDToGIDMap")))
 		}
+		c.unicode = len(c.program) == 0 && c.ordering == nil && to.isStream() && !showsGlyphsByNumber(descendant)
 	}
 	return c
 }

@@ -31,6 +31,6 @@
 //   - layout.go, columns.go, bidi.go, clean.go: from glyphs to words and lines
 //
 // What is not read: XFA forms, text outlines, and fonts that keep to themselves
-// which characters their glyphs are; those are counted in [Result]. Tables come
-// as lines with tabs.
+// which characters their glyphs are; those glyphs are U+FFFD and are counted in
+// [Result]. Tables come as lines with tabs.
 package pdftext

@@ -215,3 +215,43 @@ func TestDynamicForms(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownGlyphs has letters that the font does not tell.
+func TestUnknownGlyphs(t *testing.T) {
+	const font = "<</Subtype/Type1/BaseFont/X/FontDescriptor<</FontFile 6 0 R>>/Encoding<</Differences[64/@x 65/nobody]>>>>"
+	extra := []string{"null", stringStream("", "no font program")}
+	words := strings.Repeat("fur das ", 40)
+	for _, c := range []struct {
+		name, shown, want string
+		partial           bool
+		err               error
+	}{
+		{"one among many", words + "fAr", words + "f\ufffdr\n\f", false, nil},
+		{"over one in a hundred", "the Spatenstich fAr", "the Spatenstich f\ufffdr\n\f", true, nil},
+		{"over half", "AAAb", "", false, reading.ErrUndecodable},
+	} {
+		data := sample{font: font, extra: extra, content: "BT /F 2 Tf 1 0 0 1 0 700 Tm (" + c.shown + ") Tj ET"}
+		got, err := Reader{}.Read(t.Context(), bytes.NewReader(data.bytes()), int64(len(data.bytes())))
+		if got.Text != c.want || got.Partial != c.partial && err == nil || !errors.Is(err, c.err) {
+			t.Errorf("%s: got %+v, %v", c.name, got, err)
+		}
+	}
+}
+
+// TestWhatIsShownIsJudged has files of which most glyphs are not known, but not
+// seen either, or replaced.
+func TestWhatIsShownIsJudged(t *testing.T) {
+	const font = "<</Type/Font/Subtype/Type0/Encoding/Identity-H/DescendantFonts[<</Subtype/CIDFontType2>>]>>"
+	layers := []string{"null", "<</Type/OCG/Name(layer)>>"}
+	const off = "/OCProperties<</OCGs[6 0 R]/D<</OFF[6 0 R]>>>>"
+	for _, c := range []struct{ name, content, want string }{
+		{"replaced", "BT /F 12 Tf 50 700 Td /Span<</ActualText(right)>>BDC <0001000200030004> Tj EMC ET", "right\n\f"},
+		{"off the page", "BT /F 12 Tf 50 900 Td <0001000200030004> Tj ET BT /G 12 Tf 50 700 Td (seen) Tj ET", "seen\n\f"},
+		{"on a hidden layer", "/OC/P BDC BT /F 12 Tf 50 700 Td <0001000200030004> Tj ET EMC BT /G 12 Tf 50 600 Td (seen) Tj ET", "seen\n\f"},
+	} {
+		got, err := extract(t, sample{font: font, content: c.content, extra: layers, catalog: off}.bytes())
+		if err != nil || got.Text != c.want {
+			t.Errorf("%s: got %+v, %v", c.name, got, err)
+		}
+	}
+}

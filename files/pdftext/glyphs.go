@@ -2,6 +2,7 @@ package pdftext
 
 import (
 	_ "embed"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -113,15 +114,79 @@ func codedGlyph(glyph string) string {
 	return ""
 }
 
-// numberedGlyph reads names that only carry the character code they are for,
-// such as a65, c65 and char65 at code 65.
-func numberedGlyph(glyph string, code int) string {
-	digits := strings.TrimLeft(glyph, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	if letters := len(glyph) - len(digits); letters == 0 || letters > 5 {
+// numbers is how the names of a font that only carry numbers are to be read.
+type numbers struct {
+	base int  // 10 or 16
+	sure bool // the font has nothing but such names, which may differ from the codes
+}
+
+// numbersOf looks at all names of a font. The number is mostly the code that a
+// name is for, and tells the base; names such as C41 at other codes count only
+// where no name is any other.
+func numbersOf(differences node) numbers {
+	var decimal, hex, letters, others int
+	code := 0
+	for i := range min(differences.length(), 4096) {
+		x := differences.index(i)
+		if v, ok := x.float(); ok {
+			code = int(math.Max(-1, math.Min(v, 256)))
+			continue
+		}
+		switch glyph := x.name(); {
+		case glyph == ".notdef":
+		case glyphNumber(glyph, 16) < 0:
+			others++
+		default:
+			if glyphNumber(glyph, 10) == code {
+				decimal++
+			}
+			if glyphNumber(glyph, 16) == code {
+				hex++
+			}
+			if glyphNumber(glyph, 10) < 0 {
+				letters++
+			}
+		}
+		code++
+	}
+	n := numbers{base: 10, sure: others == 0}
+	if hex > decimal || letters > 0 && hex == decimal {
+		n.base = 16
+	}
+	return n
+}
+
+// glyphNumber reads the digits at the end of a name such as a65 or char65, -1 if
+// it is not such a name. Letters that are digits too belong to the digits only
+// behind the first letter.
+func glyphNumber(glyph string, base int) int {
+	if len(glyph) < 2 || !isLetter(glyph[0]) {
+		return -1
+	}
+	digits := strings.TrimLeft(glyph[1:], "ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ")
+	if base == 10 || len(digits) > 2 {
+		digits = strings.TrimLeft(digits, "abcdefABCDEF")
+	}
+	if len(glyph)-len(digits) > 5 {
+		return -1
+	}
+	v, err := strconv.ParseUint(digits, base, 16)
+	if err != nil {
+		return -1
+	}
+	return int(v)
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// numberedGlyph reads names that only carry a character code, such as a65 or C41.
+// The codes are ASCII and, where Latin-1 agrees with the encoding of TeX's fonts,
+// letters with accents.
+func numberedGlyph(glyph string, code int, n numbers) string {
+	v := glyphNumber(glyph, n.base)
+	inASCII, accented := v >= 0x20 && v < 0x7f, v >= 0xc0 && v < 0xff && v != 0xd7 && v != 0xf7
+	if v != code && !n.sure || !inASCII && !accented {
 		return ""
 	}
-	if v, err := strconv.Atoi(digits); err != nil || v != code || v < 0x20 || v > 0x7e {
-		return ""
-	}
-	return string(rune(code))
+	return string(rune(v))
 }

@@ -303,7 +303,7 @@ func (l *layout) write(ln line) {
 	if ln.forward > ln.backward {
 		runes = logicalOrder(runes)
 	}
-	s := strings.Trim(string(runes), " \t")
+	s := foldForms(strings.Trim(string(runes), " \t"))
 	if s == "" {
 		return
 	}

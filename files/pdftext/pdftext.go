@@ -24,7 +24,7 @@ func (Reader) Types() []reading.Type {
 // Read implements [reading.Reader].
 func (p Reader) Read(ctx context.Context, r io.ReaderAt, size int64) (reading.Text, error) {
 	res, err := Extract(ctx, r, size, p.Limits)
-	return reading.Text{Text: res.Text, Pages: res.Pages, Partial: res.Repaired, Dynamic: res.Dynamic}, err
+	return reading.Text{Text: res.Text, Pages: res.Pages, Partial: res.Repaired || res.Unmapped > res.Glyphs/100, Dynamic: res.Dynamic}, err
 }
 
 // Limits bound one extraction. A zero field stands for its default. Whoever
@@ -64,7 +64,7 @@ type Result struct {
 	Pages    int    // pages read
 	Repaired bool   // the file was damaged or cut short; Text is what is still there
 	Glyphs   int    // glyphs shown on all pages
-	Unmapped int    // of those, glyphs whose character is not known and that Text lacks
+	Unmapped int    // of those, glyphs whose character is not known; Text has U+FFFD for them
 	Dynamic  bool   // the file is an XFA form, laid out when it is opened, and Text stands in for it
 }
 
@@ -75,7 +75,7 @@ type Result struct {
 //
 // It fails with reading.ErrFormat, reading.ErrPassword, reading.ErrDamaged when no page can be found,
 // reading.ErrTooLarge when a limit is passed, and reading.ErrUndecodable when more than half of
-// the glyphs have no known character; the counts of Result are set then. A file
+// the glyphs shown have no known character; the counts of Result are set then. A file
 // that is cut short or damaged is no error as long as pages are left.
 func Extract(ctx context.Context, r io.ReaderAt, size int64, limits Limits) (Result, error) {
 	limits = limits.withDefaults()

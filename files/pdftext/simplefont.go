@@ -43,7 +43,15 @@ func (d *document) readSimple(n node, needProgram bool) *simpleFont {
 			s.text[code] = chars
 		}
 	}
-	s.applyDifferences(enc.key("Differences"))
+	type3 := n.key("Subtype").name() == "Type3"
+	s.applyDifferences(enc.key("Differences"), type3)
+	if !type3 && !isEmbedded(descriptor) {
+		for code := range ' ' { // control characters found their way into a string
+			if s.text[code] == "" {
+				s.text[code] = " "
+			}
+		}
+	}
 	s.readWidths(n)
 	return s
 }
@@ -93,8 +101,9 @@ func (d *document) builtinEncoding(descriptor node) map[int]string {
 
 // applyDifferences reads the Differences array: a code, and the names of the
 // glyphs from there on.
-func (s *simpleFont) applyDifferences(differences node) {
-	code := 0
+func (s *simpleFont) applyDifferences(differences node, type3 bool) {
+	code, numbers := 0, numbersOf(differences)
+	numbers.sure = numbers.sure && type3
 	for i := range min(differences.length(), 4096) {
 		x := differences.index(i)
 		if v, ok := x.float(); ok {
@@ -105,7 +114,7 @@ func (s *simpleFont) applyDifferences(differences node) {
 			glyph := x.name()
 			chars := glyphText(glyph)
 			if chars == "" {
-				chars = numberedGlyph(glyph, code)
+				chars = numberedGlyph(glyph, code, numbers)
 			}
 			s.text[code] = chars
 			s.blank[code] = glyph == ".notdef"

@@ -110,6 +110,15 @@ func TestFonts(t *testing.T) {
 		{"MacRoman", "<</Subtype/Type1/BaseFont/X/Encoding/MacRomanEncoding>>", "(\\212)", "ä", nil},
 		{"Symbol", "<</Subtype/Type1/BaseFont/Symbol>>", "(abG)", "αβΓ", nil},
 		{"Differences", "<</Subtype/Type1/BaseFont/X/Encoding<</Differences[65/eacute/uni0416/f_f_i 70/a.sc/c71]>>>>", "(ABCFG)", "éЖffiaG", nil},
+		{"names that are the codes", "<</Subtype/Type3/FontMatrix[.001 0 0 .001 0 0]/Encoding<</Differences[65/a65/a66 192/a192]>>>>", "(AB\\300)", "ABÀ", nil},
+		{"names that are hexadecimal codes", "<</Subtype/Type3/FontMatrix[.001 0 0 .001 0 0]/Encoding<</Differences[65/C41/C42 111/C6F]>>>>", "(ABo)", "ABo", nil},
+		{"names of other codes", "<</Subtype/Type3/FontMatrix[.001 0 0 .001 0 0]/Encoding<</Differences[1/C72/C105]>>>>", "(\\001\\002)", "Hi", nil},
+		{"names of other hexadecimal codes", "<</Subtype/Type3/FontMatrix[.001 0 0 .001 0 0]/Encoding<</Differences[1/C48/C6f]>>>>", "(\\001\\002)", "Ho", nil},
+		{"line ends in strings", "<</Subtype/Type1/BaseFont/Helvetica>>", "(a\\nb)", "a b", nil},
+		{"CIDs that are Unicode", "<</Subtype/Type0/Encoding/Identity-H/ToUnicode 5 0 R/DescendantFonts[<</Subtype/CIDFontType2/CIDSystemInfo<</Ordering(Identity)>>>>]>>", "<00540068>", "Th",
+			[]string{stringStream("", "begincmap endcmap")}},
+		{"Latin of Chinese CIDs", cid("Identity-H", "GB1"), "<00220023>", "AB", nil},
+		{"Latin of Taiwan's CIDs", cid("Identity-H", "CNS1"), "<00220023>", "AB", nil},
 		{"notdef at space", "<</Subtype/Type1/BaseFont/X/Encoding<</Differences[32/.notdef]>>>>", "(a b)", "a b", nil},
 		{"ToUnicode", "<</Subtype/Type1/BaseFont/X/ToUnicode 5 0 R>>", "(abcd)", "ffABC", []string{toUnicode}},
 		{"Identity ToUnicode", "<</Subtype/Type0/Encoding/Identity-H/ToUnicode/Identity-H/DescendantFonts[<<>>]>>", "<00410416>", "AЖ", nil},
@@ -132,5 +141,22 @@ func TestFonts(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestPresentationForms draws Arabic in the shapes of its letters, as most
+// producers do: in visual order, and in the order of reading from right to left.
+func TestPresentationForms(t *testing.T) {
+	const to = "1 begincodespacerange <00> <ff> endcodespacerange 5 beginbfchar <61> <FEFB> <62> <FEB3> <63> <FEFC> <64> <FEE1> <65> <0020> endbfchar"
+	for _, c := range []struct{ name, content, want string }{
+		// سلام لا, drawn from left to right
+		{"visual order", "BT /F 12 Tf 50 700 Td (aedcb) Tj ET", "سلام لا"},
+		// the same, each glyph left of the one before
+		{"from right to left", "BT /F 12 Tf 1 0 0 1 80 700 Tm (b) Tj 1 0 0 1 74 700 Tm (c) Tj 1 0 0 1 68 700 Tm (d) Tj ET", "سلام"},
+	} {
+		s := sample{content: c.content, font: "<</Subtype/Type1/BaseFont/X/ToUnicode 5 0 R>>", extra: []string{stringStream("", to)}}
+		if got := wordsOf(t, s); got != c.want+"\n\f" {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
 	}
 }

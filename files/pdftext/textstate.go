@@ -1,6 +1,9 @@
 package pdftext
 
-import "math"
+import (
+	"math"
+	"unicode/utf8"
+)
 
 // Text (ISO 32000-2, 9.3 and 9.4): the operators that place glyphs.
 
@@ -161,15 +164,13 @@ func (s *stream) showGlyph(g glyph) {
 	s.emit(g, p)
 }
 
-// emit counts a glyph and hands it to the layout unless it cannot be seen.
+// emit hands a glyph to the layout unless it cannot be seen, and counts those
+// that can and whose character is not known.
 func (s *stream) emit(g glyph, p placed) {
-	s.doc.glyphs++
-	if !g.known {
-		s.doc.unmapped++
-	}
 	if s.marks.hidden > 0 || s.page != nil && !s.page.holds(p.start) {
 		return
 	}
+	s.doc.glyphs++
 	if actual, ok := s.marks.replacement(); ok {
 		p.text = actual
 		if actual == "" {
@@ -177,7 +178,17 @@ func (s *stream) emit(g glyph, p placed) {
 			return
 		}
 	} else if p.text == "" && !g.known {
-		return // leaves a gap, which separates words
+		s.doc.unmapped++
+		p.text = unknown(g)
 	}
 	s.out.place(p)
+}
+
+// unknown is the text of a glyph whose character is not known. Most fonts have
+// the space where they have no other character for it.
+func unknown(g glyph) string {
+	if g.isSpace || g.width == 0 {
+		return " "
+	}
+	return string(utf8.RuneError)
 }
