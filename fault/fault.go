@@ -35,6 +35,7 @@ const (
 	Unavailable                 // a passing failure of ours; retry later
 	Upstream                    // a model server or search service failed or answered nonsense
 	Canceled                    // the caller went away or cancelled
+	Unsupported                 // the request comes in a form that nobody here reads
 	numKinds
 )
 
@@ -49,7 +50,7 @@ func Kinds() []Kind {
 
 var kindNames = [numKinds]string{
 	"internal", "invalid", "rejected", "unauthenticated", "no credits", "denied", "not found",
-	"conflict", "too large", "rate limited", "unavailable", "upstream", "canceled",
+	"conflict", "too large", "rate limited", "unavailable", "upstream", "canceled", "unsupported",
 }
 
 // String returns the kind in words, for logs.

@@ -176,11 +176,19 @@ func (c *call) receive(limit int64) ([]byte, error) {
 	if err := c.grow(size); err != nil {
 		return nil, err
 	}
-	if c.r.ContentLength < 0 {
-		size = step
+	if c.r.ContentLength < 0 || c.encoded() {
+		size = max(size, step)
 	}
-	body := paced{r: http.MaxBytesReader(c.w, c.r.Body, limit), rc: http.NewResponseController(c.w.ResponseWriter)}
-	defer body.end()
+	pace := paced{r: http.MaxBytesReader(c.w, c.r.Body, limit), rc: http.NewResponseController(c.w.ResponseWriter)}
+	defer pace.end()
+	body, release, err := c.decoded(&pace)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if c.encoded() {
+		body = c.limited(body, limit)
+	}
 	data := make([]byte, 0, min(size, step)+1)
 	for {
 		n, err := body.Read(data[len(data):cap(data)])

@@ -37,7 +37,7 @@ func (a *API) createChat(c *call) error {
 
 // streamChat sends the chunks of a completion as they come. The header goes out
 // with the first one: what fails before it is an answer of its own, what fails
-// later is the stream's last event, after which the connection is aborted.
+// later is the stream's last event, with no [DONE] behind it.
 func (a *API) streamChat(c *call, body *chatCall) error {
 	chunks, err := a.service.StreamChat(c.ctx(), c.caller, &body.request)
 	if err != nil {
@@ -51,7 +51,10 @@ func (a *API) streamChat(c *call, body *chatCall) error {
 	encoder := chunkEncoder{usage: body.includeUsage}
 	for chunk, err := range chunks {
 		if err != nil {
-			s.abort(errorEvent(err))
+			if s.abort(errorEvent(err)) {
+				c.err = fault.From(err)
+				return nil // the stream has told it: a connection that breaks would tell it again
+			}
 			return err
 		}
 		if err := s.send(encoder.event(&chunk)); err != nil {

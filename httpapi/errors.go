@@ -26,6 +26,7 @@ var status = map[fault.Kind]struct {
 	fault.NotFound:        {404, 404, "invalid_request_error"},
 	fault.Conflict:        {409, 409, "invalid_request_error"},
 	fault.TooLarge:        {413, 413, "invalid_request_error"},
+	fault.Unsupported:     {415, 415, "invalid_request_error"},
 	fault.RateLimited:     {429, 429, "rate_limit_error"},
 	fault.Unavailable:     {503, 503, "server_error"},
 	fault.Upstream:        {502, 502, "server_error"},

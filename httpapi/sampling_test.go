@@ -184,3 +184,50 @@ func TestMaxToolCalls(t *testing.T) {
 	is.Equal(len(a.script.Requests()[2].Tools), 0) // the model must answer
 	is.Equal(r.Status, "failed")                   // it searched all the same
 }
+
+// TestWhatTheModelServerSaid passes on why a model server refuses a request, and
+// nothing of what is the operator's.
+func TestWhatTheModelServerSaid(t *testing.T) {
+	var status int
+	var said string
+	u := newUpstream(t, func(w http.ResponseWriter, _ string) {
+		w.WriteHeader(status)
+		io.WriteString(w, said)
+	})
+	a := u.over(t)
+	const refused = "The model does not take this request"
+	for _, c := range []struct {
+		status int
+		said   string
+		want   int
+		code   string
+		text   string
+	}{
+		{400, `{"error":{"message":"top_k must be positive"}}`, 400, "request_rejected", refused + ": top_k must be positive"},
+		{422, `{"detail":[{"msg":"Input should be a number"}]}`, 400, "request_rejected", refused + ": Input should be a number"},
+		{400, `{"error":"{\"error\":{\"message\":\"no\\nimages\"}}"}`, 400, "request_rejected", refused + ": no images"},
+		{413, `too long`, 400, "request_rejected", refused + ": too long"},
+		{400, `<html>nginx 10.0.0.7</html>`, 400, "request_rejected", refused + "."},
+		{400, `{"error":{"message":"see http://gpu-7.internal:8000/v1?k=1 with key sk-upstream-secret on 10.0.0.7:80 or Bearer abc"}}`, 400, "request_rejected",
+			refused + ": see […] with key […] on […] or […]"},
+		{400, `{"error":{"message":"` + strings.Repeat("é", 400) + `"}}`, 400, "request_rejected", refused + ": " + strings.Repeat("é", 250) + "…"},
+		{401, `{"error":{"message":"bad key sk-1"}}`, 502, "model_error", "The model server cannot be used."},
+		{500, `{"error":{"message":"stack trace"}}`, 502, "model_error", "The model server failed."},
+	} {
+		status, said = c.status, c.said
+		kind := map[int]string{400: "invalid_request_error", 502: "server_error"}[c.want]
+		a.wantError("POST", "/v1/responses", plain(`"store":false`), c.want, kind, c.code, "", c.text)
+	}
+}
+
+// TestAChatStreamThatFails ends plainly behind its error.
+func TestAChatStreamThatFails(t *testing.T) {
+	u := newUpstream(t, func(w http.ResponseWriter, _ string) {
+		io.WriteString(w, "data: {\"choices\":[{\"delta\":{\"content\":\"Half\"}}]}\n\n")
+	})
+	a := u.over(t)
+	got := a.do("POST", "/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"Hi"}],"stream":true}`)
+	is := is.New(t)
+	is.True(!got.aborted)
+	is.True(strings.HasSuffix(got.body, "data: {\"error\":{\"message\":\"The model's answer broke off.\",\"type\":\"server_error\",\"param\":null,\"code\":\"model_error\"}}\n\n"))
+}

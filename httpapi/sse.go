@@ -100,14 +100,17 @@ func (s *eventStream) tick() {
 
 // abort ends a stream that failed: it writes the event that says so, if
 // anything was written before it. Otherwise the error can still be an answer of
-// its own. Nothing is written afterwards.
-func (s *eventStream) abort(event []byte) {
+// its own. Nothing is written afterwards. It reports whether the event was
+// written.
+func (s *eventStream) abort(event []byte) (told bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.w.Status != 0 {
 		s.write(event)
+		told = s.err == nil
 	}
 	s.closed = true
+	return told
 }
 
 // close stops the keepalives. When it returns none is being written.

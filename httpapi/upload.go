@@ -46,7 +46,12 @@ func (c *call) upload() (files.File, error) {
 	}
 	pace := &paced{r: c.r.Body, rc: http.NewResponseController(c.w.ResponseWriter)}
 	defer pace.end()
-	body := &allowance{r: complete(pace)}
+	plain, release, err := c.decoded(pace)
+	if err != nil {
+		return files.File{}, unreadableForm(err)
+	}
+	defer release()
+	body := &allowance{r: complete(plain)}
 	c.r.Body = io.NopCloser(body)
 	parts, err := c.r.MultipartReader()
 	if err != nil {

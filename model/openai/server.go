@@ -238,6 +238,9 @@ func (s *server) classify(status int, text []byte, after time.Duration) *failure
 		f.window = toldWindow(text)
 	default:
 		f.fault = rejected("The model does not take this request.", cause)
+		if said := told(text); said != "" {
+			f.fault.Message = "The model does not take this request: " + said
+		}
 	}
 	return f
 }
