@@ -24,11 +24,12 @@ var edges = map[string][]string{
 	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "responses", "storage"},
 
 	"": {"accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "model/builtin",
-		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
+		"replicas", "responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
 	"telemetry": {"", "driver", "fault", "files", "internal/answer", "model", "responses/websearch", "storage"},
 
-	"accounts":            {"fault", "internal/*", "storage"},
+	"accounts":            {"fault", "internal/*", "replicas", "storage"},
+	"replicas":            {"storage"},
 	"chat":                {"accounts", "fault", "internal/*", "model", "storage"},
 	"conversations":       {"accounts", "fault", "internal/*", "model", "storage"},
 	"decisions":           {"accounts", "fault", "internal/*", "model", "storage"},

@@ -39,6 +39,19 @@ type Sizer interface {
 	Size() (int64, error)
 }
 
+// Sharer is a [Store] that several processes may have open at once.
+type Sharer interface {
+	// Shared says whether they may.
+	Shared() bool
+}
+
+// Shared says whether other processes may have the store open. A driver that is
+// no [Sharer] belongs to one process.
+func (db *DB) Shared() bool {
+	s, ok := driver.As[Sharer](db.driver)
+	return ok && s.Shared()
+}
+
 // Healthy returns why the store cannot be written, or nil where it can or the
 // driver is no [HealthChecker].
 func (db *DB) Healthy(ctx context.Context) error {

@@ -85,6 +85,7 @@ var (
 	_ storage.Store         = (*Store)(nil)
 	_ storage.Snapshotter   = (*Store)(nil)
 	_ storage.HealthChecker = (*Store)(nil)
+	_ storage.Sharer        = (*Store)(nil)
 )
 
 // Open connects to the database and makes its table where there is none. It
@@ -121,6 +122,9 @@ func newStore(ctx context.Context, config *pgxpool.Config, o Options) (*Store, e
 func (s *Store) Stats() Stats {
 	return Stats{s.commits.Load(), s.conflicts.Load(), s.statements.Load(), s.trips.Load()}
 }
+
+// Shared implements storage.Sharer.
+func (s *Store) Shared() bool { return true }
 
 // View implements storage.Store.
 func (s *Store) View(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {

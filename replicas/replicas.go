@@ -1,0 +1,354 @@
+// Package replicas is what the processes share that serve one store: who is
+// alive, who does the work that one has to do for all, and when caches are old.
+// It needs nothing but the store. [Join] makes a [Process]; on a store that only
+// one process can have open that costs nothing, as it is alone by nature.
+//
+// No clock of one process is compared with that of another: a process is alive
+// while others see the count in its record change, by their own clocks.
+package replicas
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// How old what a process knows of the others may be, and when it takes one for
+// dead whose count stands still. One that cannot write its own count gives its
+// leases up in half that time.
+const (
+	lookEvery = 400 * time.Millisecond
+	beatEvery = 2 * time.Second
+	deadAfter = 10 * time.Second
+	waitMost  = 5 * time.Second // for the store, in the background
+)
+
+// Keys in the service's own namespace.
+const (
+	system storage.Namespace = "system"
+
+	prefix        = "r/"
+	generationKey = "r/g" // how often something was changed that others remember, 8 bytes
+	leasePrefix   = "r/l/"
+	processPrefix = "r/p/" // count, 8 bytes
+)
+
+// Options say what a process shares. Only Store is required.
+type Options struct {
+	Store *storage.DB
+	Log   *slog.Logger // nil: slog.Default()
+
+	// Shared says that other processes may have the store open, where the store
+	// does not say so itself.
+	Shared bool
+}
+
+// Process is this process among those that share the store. All methods may be
+// called concurrently.
+type Process struct {
+	id     string
+	store  *storage.DB
+	log    *slog.Logger
+	shared bool
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	beaten  atomic.Int64 // when the count was written last, Unix nanoseconds
+
+	mu         sync.Mutex
+	seen       map[string]*sighting // of the processes that have a record, by ID
+	generation uint64
+	changed    []func()
+}
+
+// sighting is what is known of a process.
+type sighting struct {
+	count uint64
+	at    time.Time // when it changed last
+}
+
+// leaseRecord is what is stored of a lease.
+type leaseRecord struct {
+	Owner string `json:"owner"`
+}
+
+// Join makes this process known to the others. It owns a goroutine on a store
+// that is shared and must be closed before the store is.
+func Join(ctx context.Context, o Options) (*Process, error) {
+	p := &Process{
+		id: strings.ToLower(rand.Text()[:16]), store: o.Store, log: o.Log, shared: o.Shared || o.Store.Shared(),
+		seen: map[string]*sighting{},
+	}
+	if p.log == nil {
+		p.log = slog.Default()
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	p.stop = stop
+	if !p.shared {
+		return p, nil
+	}
+	if err := errors.Join(p.beat(ctx, 1), p.look(ctx)); err != nil {
+		stop()
+		return nil, err
+	}
+	p.running.Go(func() { p.run(background) })
+	return p, nil
+}
+
+// Close tells the others that this process has ended; its leases are free then.
+func (p *Process) Close() error {
+	p.stop()
+	p.running.Wait()
+	if !p.shared {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), waitMost)
+	defer cancel()
+	return p.store.Update(ctx, system, func(tx storage.Tx) error { return tx.Delete([]byte(processPrefix + p.id)) })
+}
+
+// ID names the process. A process that starts anew has a new one.
+func (p *Process) ID() string { return p.id }
+
+// Shared says whether there may be other processes.
+func (p *Process) Shared() bool { return p.shared }
+
+// Alive returns how many processes are alive, this one included.
+func (p *Process) Alive() int {
+	n := 1
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, s := range p.seen {
+		if id != p.id && time.Since(s.at) < deadAfter {
+			n++
+		}
+	}
+	return n
+}
+
+// Living says whether the process with that ID is alive, as far as is known.
+func (p *Process) Living(id string) bool {
+	if id == p.id {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.seen[id]
+	return s != nil && time.Since(s.at) < deadAfter
+}
+
+// OnChange has fn called, from the process's goroutine, when another process may
+// have changed what is remembered: within half a second of the change.
+func (p *Process) OnChange(fn func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changed = append(p.changed, fn)
+}
+
+// Changed tells the other processes, with the transaction in the namespace
+// system that it is called in, that something they may remember is different.
+func (p *Process) Changed(tx storage.Tx) error {
+	if !p.shared {
+		return nil
+	}
+	n, err := number(tx.Get([]byte(generationKey)))
+	if err != nil {
+		return err
+	}
+	return tx.Set([]byte(generationKey), binary.BigEndian.AppendUint64(nil, n+1))
+}
+
+// Lease takes the lease of a name, or keeps it, and says whether this process
+// has it now. It is free when the process that had it is dead or has released it.
+// A holder asks again before each piece of work.
+func (p *Process) Lease(ctx context.Context, name string) (held bool, err error) {
+	if !p.shared {
+		return true, nil
+	}
+	if time.Since(time.Unix(0, p.beaten.Load())) > deadAfter/2 {
+		return false, nil // others may take this process for dead
+	}
+	key := []byte(leasePrefix + name)
+	err = p.store.Update(ctx, system, func(tx storage.Tx) error {
+		held = false
+		var lease leaseRecord
+		err := storage.GetJSON(tx, key, &lease)
+		switch {
+		case err != nil && !errors.Is(err, storage.ErrNotFound):
+			return err
+		case lease.Owner == p.id:
+			held = true
+			return nil
+		case lease.Owner != "" && p.Living(lease.Owner):
+			return nil
+		}
+		held = true
+		return storage.SetJSON(tx, key, leaseRecord{Owner: p.id})
+	})
+	return held && err == nil, err
+}
+
+// Release gives a lease back.
+func (p *Process) Release(ctx context.Context, name string) error {
+	if !p.shared {
+		return nil
+	}
+	key := []byte(leasePrefix + name)
+	return p.store.Update(ctx, system, func(tx storage.Tx) error {
+		var lease leaseRecord
+		if err := storage.GetJSON(tx, key, &lease); err != nil || lease.Owner != p.id {
+			if errors.Is(err, storage.ErrNotFound) {
+				err = nil
+			}
+			return err
+		}
+		return tx.Delete(key)
+	})
+}
+
+// run looks at the others and shows that this process is alive until ctx ends.
+func (p *Process) run(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	beaten := time.Now()
+	for count := uint64(1); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := p.look(ctx); err != nil && ctx.Err() == nil {
+			p.log.WarnContext(ctx, "replicas: the store did not say what others do; what is remembered is dropped", "err", err)
+			p.forget()
+		}
+		if time.Since(beaten) < beatEvery {
+			continue
+		}
+		beaten = time.Now()
+		count++
+		if err := p.beat(ctx, count); err != nil && ctx.Err() == nil {
+			p.log.WarnContext(ctx, "replicas: the store did not take that this process is alive", "err", err)
+		}
+	}
+}
+
+// beat writes the count.
+func (p *Process) beat(ctx context.Context, count uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, waitMost)
+	defer cancel()
+	at := time.Now()
+	err := p.store.Update(ctx, system, func(tx storage.Tx) error {
+		return tx.Set([]byte(processPrefix+p.id), binary.BigEndian.AppendUint64(nil, count))
+	})
+	if err == nil {
+		p.beaten.Store(at.UnixNano())
+	}
+	return err
+}
+
+// look reads what others have written.
+func (p *Process) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, waitMost)
+	defer cancel()
+	var generation uint64
+	var counts map[string]uint64
+	err := p.store.View(ctx, system, func(tx storage.Tx) error {
+		generation, counts = 0, map[string]uint64{}
+		for e, err := range tx.Scan(storage.Prefix([]byte(prefix))) {
+			if err != nil {
+				return err
+			}
+			if string(e.Key) == generationKey {
+				generation, err = number(e.Value, nil)
+			} else if id, ok := strings.CutPrefix(string(e.Key), processPrefix); ok {
+				counts[id], err = number(e.Value, nil)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if p.note(generation, counts) {
+		p.forget()
+	}
+	return nil
+}
+
+// note remembers what was read and says whether something was changed.
+func (p *Process) note(generation uint64, counts map[string]uint64) (changed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	for id, count := range counts {
+		if s := p.seen[id]; s == nil || s.count != count {
+			p.seen[id] = &sighting{count: count, at: now}
+		}
+	}
+	for id := range p.seen {
+		if _, ok := counts[id]; !ok {
+			delete(p.seen, id)
+		}
+	}
+	changed = p.generation != generation
+	p.generation = generation
+	return changed
+}
+
+// forget calls those who remember something.
+func (p *Process) forget() {
+	p.mu.Lock()
+	changed := p.changed
+	p.mu.Unlock()
+	for _, fn := range changed {
+		fn()
+	}
+}
+
+// number reads 8 bytes; a key that is missing is 0.
+func number(value []byte, err error) (uint64, error) {
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case len(value) != 8:
+		return 0, errors.New("replicas: a number does not have 8 bytes")
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
+
+// Sweep removes the records of processes that have been dead for long. Whoever
+// holds a lease for it calls it now and then.
+func (p *Process) Sweep(ctx context.Context) error {
+	p.mu.Lock()
+	var dead []string
+	for id, s := range p.seen {
+		if id != p.id && time.Since(s.at) > 6*deadAfter {
+			dead = append(dead, id)
+		}
+	}
+	p.mu.Unlock()
+	if len(dead) == 0 {
+		return nil
+	}
+	return p.store.Update(ctx, system, func(tx storage.Tx) error {
+		for _, id := range dead {
+			if err := tx.Delete([]byte(processPrefix + id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
