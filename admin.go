@@ -35,6 +35,13 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u accounts.
 	return s.accounts.UpdateOrganization(ctx, id, u)
 }
 
+// DeleteOrganization removes an organization with its keys and everything that is
+// stored for it, and returns when it has counted that nothing is left. The error
+// is NotFound.
+func (s *Service) DeleteOrganization(ctx context.Context, id string) error {
+	return s.accounts.DeleteOrganization(ctx, id)
+}
+
 // AddCredits adds an amount to an organization's balance, or takes it away where
 // it is negative. The error is NotFound or Invalid.
 func (s *Service) AddCredits(ctx context.Context, id string, amount accounts.Micros) (accounts.Organization, error) {

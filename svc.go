@@ -156,6 +156,7 @@ type Service struct {
 	responses     *responses.Service
 	files         *files.Service
 	log           *slog.Logger
+	now           func() time.Time
 
 	life       *life
 	background sync.WaitGroup
@@ -168,7 +169,10 @@ type Service struct {
 // background. Where the store has no organization yet, [Service.Bootstrap] makes
 // one.
 func New(ctx context.Context, o Options) (*Service, error) {
-	s := &Service{life: newLife(), log: o.Logger, aliases: o.Aliases}
+	s := &Service{life: newLife(), log: o.Logger, now: o.Now, aliases: o.Aliases}
+	if s.now == nil {
+		s.now = time.Now
+	}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -196,6 +200,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		o.Observer.Watch(s)
 	}
 	s.background.Go(func() { s.recover(s.life.cancelled) })
+	s.background.Go(func() { s.sweep(s.life.cancelled) })
 	return s, nil
 }
 

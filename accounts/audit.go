@@ -14,6 +14,7 @@ const (
 	ActionCreateOrganization = "organization.create"
 	ActionUpdateOrganization = "organization.update"
 	ActionAddCredits         = "organization.credits"
+	ActionDeleteOrganization = "organization.delete"
 	ActionCreateKey          = "api_key.create"
 	ActionRevokeKey          = "api_key.revoke"
 )

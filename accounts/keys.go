@@ -16,6 +16,7 @@ import (
 //	a/l/<organization ID>/<key ID>       nothing: the keys of an organization
 //	a/u/<key ID>                         when the key was last used, 8 bytes, Unix seconds
 //	a/j/<audit entry ID>                 AuditEntry, JSON
+//	a/d/<organization ID>                deletion, JSON: an organization that is deleted
 //
 // In the namespace of an organization:
 //
@@ -34,6 +35,7 @@ const (
 	organizationKeys   = "a/l/"
 	lastUsedPrefix     = "a/u/"
 	auditPrefix        = "a/j/"
+	deletionPrefix     = "a/d/"
 	checkpointName     = "a/c"
 	entryPrefix        = "a/e/"
 )
@@ -50,6 +52,8 @@ func keysOf(organization string) string { return organizationKeys + organization
 func lastUsedKey(id string) []byte { return []byte(lastUsedPrefix + id) }
 
 func auditKey(id string) []byte { return []byte(auditPrefix + id) }
+
+func deletionKey(organization string) []byte { return []byte(deletionPrefix + organization) }
 
 func checkpointKey() []byte { return []byte(checkpointName) }
 

@@ -33,7 +33,8 @@ type Organization struct {
 	Credits           Micros // the balance when the organization was read
 	RequestsPerMinute int    // 0 for no limit
 	TokensPerMinute   int    // 0 for no limit
-	CreatedAt         int64  // Unix seconds
+	Retention         Retention
+	CreatedAt         int64 // Unix seconds
 }
 
 // organizationRecord is what is stored of an Organization: all but the credits,
@@ -45,7 +46,9 @@ type organizationRecord struct {
 	ZeroDataRetention bool   `json:"zero_data_retention,omitempty"`
 	RequestsPerMinute int    `json:"requests_per_minute,omitempty"`
 	TokensPerMinute   int    `json:"tokens_per_minute,omitempty"`
-	CreatedAt         int64  `json:"created_at"`
+
+	Retention Retention `json:"retention,omitzero"`
+	CreatedAt int64     `json:"created_at"`
 }
 
 // NewOrganization is what an organization is created with. Only Name is
@@ -61,6 +64,8 @@ type NewOrganization struct {
 	ZeroDataRetention bool   `json:"zero_data_retention"`
 	RequestsPerMinute int    `json:"requests_per_minute"`
 	TokensPerMinute   int    `json:"tokens_per_minute"`
+
+	Retention Retention `json:"retention,omitzero"`
 }
 
 // OrganizationUpdate is what to change of an organization; nil leaves a field
@@ -71,6 +76,8 @@ type OrganizationUpdate struct {
 	ZeroDataRetention *bool   `json:"zero_data_retention,omitempty"`
 	RequestsPerMinute *int    `json:"requests_per_minute,omitempty"`
 	TokensPerMinute   *int    `json:"tokens_per_minute,omitempty"`
+
+	Retention *Retention `json:"retention,omitempty"` // all of it
 }
 
 // MarshalJSON writes the organization as the administration interface shows it.
@@ -84,10 +91,12 @@ func (o Organization) MarshalJSON() ([]byte, error) {
 		Credits           Micros `json:"credits"`
 		RequestsPerMinute int    `json:"requests_per_minute"`
 		TokensPerMinute   int    `json:"tokens_per_minute"`
-		CreatedAt         int64  `json:"created_at"`
+
+		Retention Retention `json:"retention,omitzero"`
+		CreatedAt int64     `json:"created_at"`
 	}{
 		o.ID, "organization", o.Name, o.Status, o.ZeroDataRetention, o.Credits,
-		o.RequestsPerMinute, o.TokensPerMinute, o.CreatedAt,
+		o.RequestsPerMinute, o.TokensPerMinute, o.Retention, o.CreatedAt,
 	})
 }
 
@@ -115,7 +124,7 @@ func (r organizationRecord) check() error {
 	if r.TokensPerMinute < 0 {
 		return fault.Invalidf("tokens_per_minute", "tokens_per_minute must be at least 0.")
 	}
-	return nil
+	return r.Retention.check()
 }
 
 // CreateOrganization creates an active organization with its first credits. The
@@ -128,6 +137,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		ZeroDataRetention: n.ZeroDataRetention,
 		RequestsPerMinute: n.RequestsPerMinute,
 		TokensPerMinute:   n.TokensPerMinute,
+		Retention:         n.Retention,
 		CreatedAt:         s.now().Unix(),
 	}
 	if n.ID == "" {
@@ -174,9 +184,13 @@ func CheckID(id string) error {
 	return nil
 }
 
-// absent returns a Conflict where there is an organization with the ID.
+// absent returns a Conflict where there is an organization with the ID, or one is
+// being deleted.
 func absent(tx storage.Tx, id string) error {
 	_, err := tx.Get(organizationKey(id))
+	if errors.Is(err, storage.ErrNotFound) {
+		_, err = tx.Get(deletionKey(id))
+	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
@@ -244,6 +258,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		set(&record.ZeroDataRetention, u.ZeroDataRetention)
 		set(&record.RequestsPerMinute, u.RequestsPerMinute)
 		set(&record.TokensPerMinute, u.TokensPerMinute)
+		set(&record.Retention, u.Retention)
 		if err := record.check(); err != nil {
 			return err
 		}
@@ -312,6 +327,7 @@ func (s *Service) withCredits(ctx context.Context, r organizationRecord) (Organi
 		Credits:           balance,
 		RequestsPerMinute: r.RequestsPerMinute,
 		TokensPerMinute:   r.TokensPerMinute,
+		Retention:         r.Retention,
 		CreatedAt:         r.CreatedAt,
 	}, err
 }

@@ -186,6 +186,7 @@ func writeLive(tx storage.Tx, d *Draft, entries []Entry, t *Turn) error {
 		t.From = run.First
 	}
 	h.Turn, h.Lineage, h.Added = d.ID, t.History.With(run), h.Added.Without(t.History)
+	h.At = d.CreatedAt
 	return storage.SetJSON(tx, headKey(t.Conversation), h)
 }
 

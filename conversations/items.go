@@ -166,6 +166,7 @@ func (s *Service) add(tx storage.Tx, conversation string, entries []Entry) error
 		return err
 	}
 	h.Added = h.Added.With(run)
+	h.At = s.now().Unix()
 	return storage.SetJSON(tx, headKey(conversation), h)
 }
 

@@ -111,6 +111,7 @@ type head struct {
 	Turn     string  `json:"turn,omitempty"`     // ID of the response written last
 	Lineage  Lineage `json:"lineage"`            // the history after that turn
 	Added    Lineage `json:"added,omitempty"`    // the items that were added and are in no turn's history since
+	At       int64   `json:"at,omitempty"`       // when something was written last, Unix seconds; 0 where an earlier version did
 }
 
 // history is what a turn that continues from the conversation continues from.

@@ -21,6 +21,38 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, p page.Param
 	})
 }
 
+// ListIdle returns the IDs of up to limit conversations in which nothing was said
+// since a time in Unix seconds, oldest first, and the cursor to go on behind,
+// empty after the last. One whose last words an earlier version stored has no
+// time and counts as fresh.
+func (s *Service) ListIdle(ctx context.Context, caller accounts.Caller, before int64, p page.Params) (idle []string, next string, err error) {
+	conversations, err := s.List(ctx, caller, p)
+	if err != nil {
+		return nil, "", err
+	}
+	err = s.view(ctx, caller, func(tx storage.Tx) error {
+		idle, next = nil, ""
+		for _, c := range conversations.Items {
+			if c.CreatedAt >= before {
+				return nil // and so are all that come after it
+			}
+			h, err := readHead(tx, c.ID)
+			if err != nil {
+				return err
+			}
+			if h.Next == 0 || h.At != 0 && h.At < before {
+				idle = append(idle, c.ID)
+			}
+			next = c.ID
+		}
+		if !conversations.HasMore {
+			next = ""
+		}
+		return nil
+	})
+	return idle, next, err
+}
+
 // ListTurns returns a page of the IDs of the responses whose turns are stored, 1
 // to [MaxPage], by the time of their creation.
 func (s *Service) ListTurns(ctx context.Context, caller accounts.Caller, p page.Params) (page.Page[string], error) {

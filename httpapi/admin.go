@@ -20,7 +20,7 @@ func (a *API) adminRoutes() map[string]methods {
 	}
 	routes := map[string]methods{
 		"/admin/v1/organizations":              {"GET": administered(a.listOrganizations), "POST": administered(a.createOrganization)},
-		"/admin/v1/organizations/{id}":         {"GET": administered(a.getOrganization), "POST": administered(a.updateOrganization)},
+		"/admin/v1/organizations/{id}":         {"GET": administered(a.getOrganization), "POST": administered(a.updateOrganization), "DELETE": administered(a.deleteOrganization)},
 		"/admin/v1/organizations/{id}/credits": {"POST": administered(a.addCredits)},
 		"/admin/v1/organizations/{id}/usage":   {"GET": administered(a.listUsage)},
 		"/admin/v1/api_keys":                   {"GET": administered(a.listKeys), "POST": administered(a.createKey)},
@@ -95,6 +95,9 @@ func (a *API) createOrganization(c *call) error {
 		RequestsPerMinute: orZero(root.Field("requests_per_minute").Int()),
 		TokensPerMinute:   orZero(root.Field("tokens_per_minute").Int()),
 	}
+	if r := retention(root.Field("retention")); r != nil {
+		n.Retention = *r
+	}
 	if err := root.Err(); err != nil {
 		return err
 	}
@@ -159,6 +162,7 @@ func (a *API) updateOrganization(c *call) error {
 		ZeroDataRetention: root.Field("zero_data_retention").Bool(),
 		RequestsPerMinute: root.Field("requests_per_minute").Int(),
 		TokensPerMinute:   root.Field("tokens_per_minute").Int(),
+		Retention:         retention(root.Field("retention")),
 	}
 	if err := root.Err(); err != nil {
 		return err
@@ -177,6 +181,24 @@ func optional[T any](n *jsonin.Node, read func(*jsonin.Node) T) *T {
 	}
 	value := read(n)
 	return &value
+}
+
+func (a *API) deleteOrganization(c *call) error {
+	id := c.r.PathValue("id")
+	if err := a.service.DeleteOrganization(c.ctx(), id); err != nil {
+		return err
+	}
+	return c.json(deleted{id, "organization.deleted", true})
+}
+
+// retention reads for how long things are kept; absent is nil.
+func retention(n *jsonin.Node) *accounts.Retention {
+	return optional(n, func(n *jsonin.Node) accounts.Retention {
+		return accounts.Retention{
+			Completions: orZero(n.Field("completions_days").Int()), Responses: orZero(n.Field("responses_days").Int()),
+			Conversations: orZero(n.Field("conversations_days").Int()), Files: orZero(n.Field("files_days").Int()),
+		}
+	})
 }
 
 func (a *API) addCredits(c *call) error {

@@ -141,6 +141,13 @@ func TestAdmin(t *testing.T) {
 		{"audit log", "GET", "/admin/v1/audit_log?order=desc&limit=2", "", 200, list("audit_0013", "audit_0012", true,
 			audit("audit_0013", "api_key.revoke", "key_0011", "null"),
 			audit("audit_0012", "api_key.create", "key_0011", `{"organization_id":"","name":"","models":null}`))},
+		{"retention", "POST", "/admin/v1/organizations/org_0003", `{"retention":{"files_days":30,"responses_days":null}}`, 200,
+			strings.Replace(plain, `"created_at"`, `"retention":{"files_days":30},"created_at"`, 1)},
+		{"retention is no number of days", "POST", "/admin/v1/organizations/org_0003", `{"retention":{"files_days":-1}}`, 400,
+			`{"error":{"message":"retention.files_days must be 0 to 36500.","type":"invalid_request_error","param":"retention.files_days","code":"validation_error"}}`},
+		{"delete", "DELETE", "/admin/v1/organizations/org_0003", "", 200, `{"id":"org_0003","object":"organization.deleted","deleted":true}`},
+		{"delete again", "DELETE", "/admin/v1/organizations/org_0003", "", 404,
+			`{"error":{"message":"No organization found with id \"org_0003\".","type":"invalid_request_error","param":null,"code":"organization_not_found"}}`},
 	} {
 		x.run(t, a, adminKey)
 	}

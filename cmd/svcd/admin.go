@@ -27,6 +27,9 @@ func organizationCommands() []command {
 		{"org update", "ID", "change an organization's name, limits or zero data retention", updateOrganization},
 		{"org suspend", "ID", "refuse all requests of an organization", setStatus("suspended")},
 		{"org activate", "ID", "end the suspension of an organization", setStatus("active")},
+		{"org delete", "ID", "delete an organization with its keys and all that is stored for it", plain(func(ctx context.Context, s *session, args []string) error {
+			return s.remove(ctx, organizationPath(args[0]), args[0]+" and all that belonged to it is deleted.")
+		})},
 	}
 }
 
@@ -35,12 +38,7 @@ func keyCommands() []command {
 		{"key list", "", "list API keys", listKeys},
 		{"key create", "", "create an API key and show it, once", createKey},
 		{"key revoke", "ID", "delete an API key", plain(func(ctx context.Context, s *session, args []string) error {
-			data, err := s.call(ctx, "DELETE", keysPath+"/"+url.PathEscape(args[0]), nil)
-			if err != nil || s.json {
-				return s.raw(data, err)
-			}
-			_, err = fmt.Fprintf(s.stdout, "%s is revoked.\n", args[0])
-			return err
+			return s.remove(ctx, keysPath+"/"+url.PathEscape(args[0]), args[0]+" is revoked.")
 		})},
 	}
 }
@@ -52,6 +50,16 @@ func creditCommands() []command {
 		{"usage", "ORG", "list what an organization was charged for, newest first", listUsage},
 		{"audit", "", "list administrative changes, newest first", listing("/admin/v1/audit_log", true, auditHeading, auditEntry.row)},
 	}
+}
+
+// remove deletes an object and says so.
+func (s *session) remove(ctx context.Context, path, done string) error {
+	data, err := s.call(ctx, "DELETE", path, nil)
+	if err != nil || s.json {
+		return s.raw(data, err)
+	}
+	_, err = fmt.Fprintln(s.stdout, done)
+	return err
 }
 
 // plain is the preparation of a command without flags of its own.

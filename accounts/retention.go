@@ -1,0 +1,26 @@
+package accounts
+
+import "github.com/seed-506d8e5d/svc/fault"
+
+// Retention is for how many days an organization keeps what is stored for it; 0
+// is for ever. What is older is removed in the background, within the hour.
+type Retention struct {
+	Completions   int `json:"completions_days,omitempty"`   // since a chat completion was made
+	Responses     int `json:"responses_days,omitempty"`     // since a response was made; its items stay in its conversation
+	Conversations int `json:"conversations_days,omitempty"` // since something was last said in a conversation
+	Files         int `json:"files_days,omitempty"`         // since a file was uploaded
+}
+
+// maxRetention is the longest time that can be set, in days: a hundred years.
+const maxRetention = 36_500
+
+func (r Retention) check() error {
+	for field, days := range map[string]int{
+		"completions_days": r.Completions, "responses_days": r.Responses, "conversations_days": r.Conversations, "files_days": r.Files,
+	} {
+		if days < 0 || days > maxRetention {
+			return fault.Invalidf("retention."+field, "retention.%s must be 0 to %d.", field, maxRetention)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package svc
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/responses"
+)
+
+// sweepEvery is how often what is due to be removed is looked for.
+const sweepEvery = 10 * time.Minute
+
+// sweep removes, again and again until ctx ends, what organizations do not keep
+// any longer and what is left of those that were deleted. A failure is logged and
+// stops nobody: the next time tries again.
+func (s *Service) sweep(ctx context.Context) {
+	for tick := time.NewTicker(sweepEvery); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-tick.C:
+			s.Sweep(ctx)
+		}
+	}
+}
+
+// Sweep removes what organizations do not keep any longer, by their
+// [accounts.Retention], and what requests that ran at the time left of those that
+// were deleted. The service does it every ten minutes; a program or a test that
+// cannot wait may call it. Failures go to the log.
+func (s *Service) Sweep(ctx context.Context) {
+	if err := s.accounts.SweepDeleted(ctx); err != nil && ctx.Err() == nil {
+		s.log.ErrorContext(ctx, "svc: deleted organizations could not be swept", "err", err)
+	}
+	for p := (Page{Limit: recoverPage}); ; {
+		organizations, err := s.accounts.Organizations(ctx, p)
+		if err != nil {
+			s.sweepFailed(ctx, "", err)
+			return
+		}
+		for _, o := range organizations.Items {
+			if err := s.forget(ctx, o); err != nil {
+				s.sweepFailed(ctx, o.ID, err)
+			}
+			p.After = o.ID
+		}
+		if !organizations.HasMore || ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (s *Service) sweepFailed(ctx context.Context, organization string, err error) {
+	if ctx.Err() == nil {
+		s.log.ErrorContext(ctx, "svc: what is not kept any longer could not be removed", "organization", organization, "err", err)
+	}
+}
+
+// forget removes what an organization does not keep any longer. Nobody's key is
+// needed for it: a suspended organization forgets like any other.
+func (s *Service) forget(ctx context.Context, o accounts.Organization) error {
+	caller := Caller{Organization: o.ID}
+	for _, kind := range []struct {
+		days int
+		old  func(before int64, p Page) (ids []string, next string, err error)
+		drop func(id string) error
+	}{
+		{o.Retention.Completions, s.oldCompletions(ctx, caller), func(id string) error { return s.DeleteChatCompletion(ctx, caller, id) }},
+		{o.Retention.Responses, s.oldResponses(ctx, caller), func(id string) error { return s.DeleteResponse(ctx, caller, id) }},
+		{o.Retention.Conversations, s.idleConversations(ctx, caller), func(id string) error { return s.DeleteConversation(ctx, caller, id) }},
+		{o.Retention.Files, s.oldFiles(ctx, caller), func(id string) error { return s.DeleteFile(ctx, caller, id) }},
+	} {
+		if kind.days == 0 {
+			continue
+		}
+		before := s.now().AddDate(0, 0, -kind.days).Unix()
+		for p := (Page{Limit: conversations.MaxPage}); ; {
+			ids, next, err := kind.old(before, p)
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if err := kind.drop(id); err != nil && fault.From(err).Kind != fault.NotFound {
+					return err
+				}
+			}
+			if next == "" || ctx.Err() != nil {
+				break
+			}
+			p.After = next
+		}
+	}
+	return ctx.Err()
+}
+
+// The lists of what is old, oldest first: IDs, and the cursor to go on behind.
+
+func (s *Service) oldCompletions(ctx context.Context, caller Caller) func(int64, Page) ([]string, string, error) {
+	return func(before int64, p Page) ([]string, string, error) {
+		page, err := s.ChatCompletions(ctx, caller, chat.Filter{}, p)
+		ids, next := old(page, before, func(c chat.Completion) (string, int64) { return c.ID, c.Created })
+		return ids, next, err
+	}
+}
+
+func (s *Service) oldResponses(ctx context.Context, caller Caller) func(int64, Page) ([]string, string, error) {
+	return func(before int64, p Page) ([]string, string, error) {
+		page, err := s.Responses(ctx, caller, p)
+		ids, next := old(page, before, func(r *responses.Response) (string, int64) { return r.ID, r.CreatedAt })
+		return ids, next, err
+	}
+}
+
+func (s *Service) idleConversations(ctx context.Context, caller Caller) func(int64, Page) ([]string, string, error) {
+	return func(before int64, p Page) ([]string, string, error) {
+		return s.conversations.ListIdle(ctx, caller, before, p)
+	}
+}
+
+func (s *Service) oldFiles(ctx context.Context, caller Caller) func(int64, Page) ([]string, string, error) {
+	return func(before int64, p Page) ([]string, string, error) {
+		page, err := s.Files(ctx, caller, "", p)
+		ids, next := old(page, before, func(f files.File) (string, int64) { return f.ID, f.CreatedAt })
+		return ids, next, err
+	}
+}
+
+// old are the objects of a page that were made before a time.
+func old[T any](page List[T], before int64, of func(T) (string, int64)) (ids []string, next string) {
+	for _, item := range page.Items {
+		id, at := of(item)
+		if at >= before {
+			return ids, ""
+		}
+		ids, next = append(ids, id), id
+	}
+	if !page.HasMore {
+		next = ""
+	}
+	return ids, next
+}

@@ -1,0 +1,184 @@
+package svc_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/responses"
+	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/memstore"
+)
+
+// keeper is a service on a clock of its own.
+type keeper struct {
+	*testing.T
+	*svc.Service
+	store storage.Store
+	now   time.Time
+}
+
+func newKeeper(t *testing.T) *keeper {
+	k := &keeper{T: t, store: memstore.New(), now: time.Now()}
+	service, err := svc.New(t.Context(), svc.Options{Store: k.store, Now: func() time.Time { return k.now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { service.Close(); k.store.Close() })
+	k.Service = service
+	return k
+}
+
+// organization makes an organization with a key and one stored object of each
+// kind.
+func (k *keeper) organization(r accounts.Retention) (svc.Caller, string) {
+	k.Helper()
+	o, err := k.CreateOrganization(k.Context(), accounts.NewOrganization{Name: "some", Credits: accounts.Dollar, Retention: r})
+	if err != nil {
+		k.Fatal(err)
+	}
+	key, err := k.CreateKey(k.Context(), accounts.NewKey{OrganizationID: o.ID})
+	if err != nil {
+		k.Fatal(err)
+	}
+	caller, err := k.Authenticate(k.Context(), key.Secret)
+	if err != nil {
+		k.Fatal(err)
+	}
+	k.fill(caller)
+	return caller, key.Secret
+}
+
+func (k *keeper) fill(caller svc.Caller) {
+	k.Helper()
+	_, err := k.CreateResponse(k.Context(), caller, &responses.Request{Model: model.DefaultGenerator, Input: responses.Text("Hello")})
+	yes := true
+	_, chatErr := k.CompleteChat(k.Context(), caller, &chat.Request{Model: model.DefaultGenerator, Store: &yes,
+		Messages: []chat.Message{{Role: model.User, Content: []chat.Part{chat.Text("Hello")}}}})
+	_, fileErr := k.UploadFile(k.Context(), caller, files.Upload{Filename: "a.txt", MIMEType: "text/plain", Purpose: files.Purpose, Content: strings.NewReader("Hello")})
+	if err := errors.Join(err, chatErr, fileErr); err != nil {
+		k.Fatal(err)
+	}
+}
+
+// counts are how many completions, responses, conversations and files a caller has.
+func (k *keeper) counts(caller svc.Caller) [4]int {
+	k.Helper()
+	ctx := k.Context()
+	c, err1 := k.ChatCompletions(ctx, caller, chat.Filter{}, svc.Page{})
+	r, err2 := k.Responses(ctx, caller, svc.Page{})
+	v, err3 := k.Conversations(ctx, caller, svc.Page{})
+	f, err4 := k.Files(ctx, caller, "", svc.Page{})
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		k.Fatal(err)
+	}
+	return [4]int{len(c.Items), len(r.Items), len(v.Items), len(f.Items)}
+}
+
+// TestRetention holds that what is older than an organization keeps it goes, and
+// nothing else does.
+func TestRetention(t *testing.T) {
+	k := newKeeper(t)
+	forever, _ := k.organization(accounts.Retention{})
+	days, _ := k.organization(accounts.Retention{Completions: 1, Responses: 2, Conversations: 3, Files: 4})
+	for day, want := range [][4]int{{1, 1, 1, 1}, {0, 1, 1, 1}, {0, 0, 1, 1}, {0, 0, 0, 1}, {0, 0, 0, 0}} {
+		k.Sweep(t.Context())
+		if got := k.counts(days); got != want {
+			t.Errorf("after %d days there are %d, want %d", day, got, want)
+		}
+		k.now = k.now.Add(24*time.Hour + time.Second)
+	}
+	if got, want := k.counts(forever), [4]int{1, 1, 1, 1}; got != want {
+		t.Errorf("the organization that keeps everything has %d, want %d", got, want)
+	}
+}
+
+// TestAConversationThatGoesOnIsKept holds that its days count from what was said
+// last.
+func TestAConversationThatGoesOnIsKept(t *testing.T) {
+	k := newKeeper(t)
+	caller, _ := k.organization(accounts.Retention{Conversations: 10})
+	found, err := k.Conversations(t.Context(), caller, svc.Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.now = k.now.Add(9 * 24 * time.Hour)
+	if _, err := k.CreateResponse(t.Context(), caller, &responses.Request{
+		Model: model.DefaultGenerator, Conversation: found.Items[0].ID, Input: responses.Text("And again"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	k.now = k.now.Add(2 * 24 * time.Hour)
+	if k.Sweep(t.Context()); k.counts(caller)[2] != 1 {
+		t.Error("a conversation of two days ago is gone")
+	}
+	k.now = k.now.Add(9 * 24 * time.Hour)
+	if k.Sweep(t.Context()); k.counts(caller)[2] != 0 {
+		t.Error("a conversation of eleven days ago is there")
+	}
+}
+
+// TestDeleteOrganization holds that nothing is left of one, and everything of the
+// others.
+func TestDeleteOrganization(t *testing.T) {
+	k := newKeeper(t)
+	other, _ := k.organization(accounts.Retention{})
+	caller, secret := k.organization(accounts.Retention{})
+	if err := k.DeleteOrganization(t.Context(), caller.Organization); err != nil {
+		t.Fatal(err)
+	}
+	if n := k.left(caller); n != 0 {
+		t.Errorf("%d keys are left in the store", n)
+	}
+	if _, err := k.Authenticate(t.Context(), secret); fault.From(err).Kind != fault.Unauthenticated {
+		t.Errorf("its key: %v", err)
+	}
+	if err := k.DeleteOrganization(t.Context(), caller.Organization); fault.From(err).Kind != fault.NotFound {
+		t.Errorf("deleting it again: %v", err)
+	}
+	if got, want := k.counts(other), [4]int{1, 1, 1, 1}; got != want {
+		t.Errorf("the other organization has %d, want %d", got, want)
+	}
+	// What a request that ran beside the deletion writes afterwards goes, too.
+	if _, err := k.UploadFile(t.Context(), caller, files.Upload{Filename: "late.txt", MIMEType: "text/plain", Purpose: files.Purpose, Content: strings.NewReader("Late")}); err != nil {
+		t.Fatal(err)
+	}
+	if k.Sweep(t.Context()); k.left(caller) != 0 {
+		t.Errorf("%d keys are left in the store after a late request", k.left(caller))
+	}
+	if _, err := k.CreateOrganization(t.Context(), accounts.NewOrganization{ID: caller.Organization, Name: "again"}); fault.From(err).Kind != fault.Conflict {
+		t.Errorf("the same ID at once: %v", err)
+	}
+	k.now = k.now.Add(25 * time.Hour)
+	k.Sweep(t.Context())
+	if _, err := k.CreateOrganization(t.Context(), accounts.NewOrganization{ID: caller.Organization, Name: "again"}); err != nil {
+		t.Errorf("the same ID a day later: %v", err)
+	}
+}
+
+// left counts what the store has in a caller's namespace.
+func (k *keeper) left(caller svc.Caller) (n int) {
+	k.Helper()
+	err := k.store.View(context.Background(), caller.Namespace(), func(tx storage.Tx) error {
+		n = 0
+		for _, err := range tx.Scan(storage.Range{KeysOnly: true}) {
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	if err != nil {
+		k.Fatal(err)
+	}
+	return n
+}
