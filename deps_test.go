@@ -64,6 +64,7 @@ var edges = map[string][]string{
 	"fault":               {},
 	"internal/guard":      {},
 	"internal/answer":     {},
+	"internal/format":     {"storage"},
 	"internal/generation": {"fault", "internal/guard", "internal/schema", "model"},
 	"internal/ids":        {},
 	"internal/jsonin":     {"fault"},

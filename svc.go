@@ -34,6 +34,7 @@ import (
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/internal/format"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/builtin"
 	"github.com/seed-506d8e5d/svc/responses"
@@ -191,6 +192,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.store, s.models = storage.Use(o.Store), model.Use(model.WithHooks(o.Backend, o.Hooks))
 	if err := s.checkAliases(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := format.Open(ctx, s.store, s.log); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.assemble(ctx, o); err != nil {
