@@ -3,7 +3,6 @@ package builtin
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -142,15 +141,15 @@ func (f *facts) list(fd field, allowed []any) []any {
 }
 
 var (
-	anyName  = regexp.MustCompile(properName)
-	dateName = regexp.MustCompile(`^(?:` + datePattern + `|January|February|March|April|June|July|August|September|October|November|December)`)
+	anyName  = newExpression(properName)
+	dateName = newExpression(`^(?:` + datePattern + `|January|February|March|April|June|July|August|September|October|November|December)`)
 )
 
 // people returns what looks like names of people in the message.
 func (f *facts) people() []string {
 	var found []string
-	for _, name := range anyName.FindAllString(f.message, -1) {
-		if !isCommonName(name) && !dateName.MatchString(name) && !slices.Contains(found, name) {
+	for _, name := range anyName().FindAllString(f.message, -1) {
+		if !isCommonName(name) && !dateName().MatchString(name) && !slices.Contains(found, name) {
 			found = append(found, name)
 		}
 	}
@@ -184,11 +183,11 @@ func (f *facts) mentionedValues(allowed []any) []any {
 	return found
 }
 
-func (f *facts) findAll(pattern *regexp.Regexp) []string {
+func (f *facts) findAll(p expression) []string {
 	const most = 100
 	var found []string
 	for _, text := range f.texts {
-		for _, value := range pattern.FindAllString(text, most) {
+		for _, value := range p().FindAllString(text, most) {
 			if !slices.Contains(found, value) {
 				found = append(found, value)
 			}
@@ -207,8 +206,8 @@ func singulars(words []string) []string {
 
 var (
 	listItem  = `[^,;:.!?\n]{1,60}`
-	plainList = regexp.MustCompile(`(` + listItem + `(?:, ` + listItem + `)+,? (?:and|or) [^,;:.!?\n]{1,60}|` + listItem + `(?:, ` + listItem + `){2,})`)
-	splitList = regexp.MustCompile(`\s*,\s*(?:and |or )?|\s+and\s+|\s+or\s+`)
+	plainList = newExpression(`(` + listItem + `(?:, ` + listItem + `)+,? (?:and|or) [^,;:.!?\n]{1,60}|` + listItem + `(?:, ` + listItem + `){2,})`)
+	splitList = newExpression(`\s*,\s*(?:and |or )?|\s+and\s+|\s+or\s+`)
 )
 
 // listIn returns the members of a list in a text: the one after a word of the
@@ -228,14 +227,14 @@ func listIn(text string, spans []span, words []string) []string {
 				rest = strings.TrimPrefix(rest, link)
 			}
 			rest = until(rest, ";:.!?\n")
-			items := splitList.Split(rest, -1)
+			items := splitList().Split(rest, -1)
 			if len(items) > 1 && strings.Contains(rest, " and ") || colon && rest != "" {
 				return cleanItems(items, 0)
 			}
 		}
 	}
-	if m := plainList.FindStringSubmatch(text); m != nil {
-		items := splitList.Split(m[1], -1)
+	if m := plainList().FindStringSubmatch(text); m != nil {
+		items := splitList().Split(m[1], -1)
 		return cleanItems(items, len(strings.Fields(items[1])))
 	}
 	return nil
@@ -276,7 +275,7 @@ func asValues(texts []string) []any {
 func typedValues(texts []string) []any {
 	values := asValues(texts)
 	for i, text := range texts {
-		if numberPattern.FindString(text) == text && json.Valid([]byte(text)) {
+		if numberPattern().FindString(text) == text && json.Valid([]byte(text)) {
 			values[i] = json.Number(text)
 		}
 	}

@@ -45,48 +45,48 @@ const datePattern = `\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}` +
 
 // classPatterns find values of a class; the first group that matches is the
 // value, or else the whole match.
-var classPatterns = map[string][]*regexp.Regexp{
+var classPatterns = map[string][]expression{
 	"place": {
-		regexp.MustCompile(`\b(?:[Ii]n|[Aa]t|[Ff]or|[Nn]ear|[Tt]o|[Ff]rom|[Oo]f)\s+` + properName),
-		regexp.MustCompile(properName + `['’]s\b`),
-		regexp.MustCompile(`\b(?:weather|live|lives|living|located|based|forecast|temperature)\b[^.?!\n]{0,20}?\s(?:in|for|at)\s+(\pL+(?: \pL+)?)\s*(?:[?.!,]|$)`),
-		regexp.MustCompile(`\b(?:weather|live|lives|living|located|based|forecast|temperature)\b[^.?!\n]{0,20}?\s(?:in|for|at)\s+(\pL+)`),
-		regexp.MustCompile(`[\pL,] ` + properName),
+		newExpression(`\b(?:[Ii]n|[Aa]t|[Ff]or|[Nn]ear|[Tt]o|[Ff]rom|[Oo]f)\s+` + properName),
+		newExpression(properName + `['’]s\b`),
+		newExpression(`\b(?:weather|live|lives|living|located|based|forecast|temperature)\b[^.?!\n]{0,20}?\s(?:in|for|at)\s+(\pL+(?: \pL+)?)\s*(?:[?.!,]|$)`),
+		newExpression(`\b(?:weather|live|lives|living|located|based|forecast|temperature)\b[^.?!\n]{0,20}?\s(?:in|for|at)\s+(\pL+)`),
+		newExpression(`[\pL,] ` + properName),
 	},
 	"person": {
-		regexp.MustCompile(`\b(?:[Nn]ame is|I am|I'm|I’m|named|called)\s+` + properName),
-		regexp.MustCompile(`\b(?:with|to|from|by|for|invite|contact|call|email)\s+` + properName),
-		regexp.MustCompile(`(?:^|[.!?\n]\s*|[\pL,] )` + properName),
+		newExpression(`\b(?:[Nn]ame is|I am|I'm|I’m|named|called)\s+` + properName),
+		newExpression(`\b(?:with|to|from|by|for|invite|contact|call|email)\s+` + properName),
+		newExpression(`(?:^|[.!?\n]\s*|[\pL,] )` + properName),
 	},
 	"company": {
-		regexp.MustCompile(properName + ` (?:Inc|Corp|Ltd|LLC|GmbH|AG)\b`),
-		regexp.MustCompile(`\b(?:from|by|at|with|for)\s+` + properName),
+		newExpression(properName + ` (?:Inc|Corp|Ltd|LLC|GmbH|AG)\b`),
+		newExpression(`\b(?:from|by|at|with|for)\s+` + properName),
 	},
 	"email":    {emailPattern},
 	"url":      {urlPattern},
-	"phone":    {regexp.MustCompile(`\+?\d[\d ()/-]{5,18}\d`)},
-	"date":     {regexp.MustCompile(`(?i)` + datePattern)},
-	"time":     {regexp.MustCompile(`(?i)\b(?:\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\b)?|\d{1,2}\s?[ap]\.?m\b|noon|midnight)`)},
-	"currency": {regexp.MustCompile(`\b(USD|EUR|GBP|JPY|CHF|CNY|INR|CAD|AUD|SEK|NOK|DKK|BRL|MXN|KRW|PLN)\b`)},
-	"symbol":   {regexp.MustCompile(`\b([A-Z]{2,5})\b`)},
+	"phone":    {newExpression(`\+?\d[\d ()/-]{5,18}\d`)},
+	"date":     {newExpression(`(?i)` + datePattern)},
+	"time":     {newExpression(`(?i)\b(?:\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\b)?|\d{1,2}\s?[ap]\.?m\b|noon|midnight)`)},
+	"currency": {newExpression(`\b(USD|EUR|GBP|JPY|CHF|CNY|INR|CAD|AUD|SEK|NOK|DKK|BRL|MXN|KRW|PLN)\b`)},
+	"symbol":   {newExpression(`\b([A-Z]{2,5})\b`)},
 	"id": {
-		regexp.MustCompile(`#\s?([\pL\pN][\pL\pN_-]*)`),
-		regexp.MustCompile(`\b([A-Z]+[-_]?\d[\w-]*)\b`),
-		regexp.MustCompile(`\b(\d{3,})\b`),
+		newExpression(`#\s?([\pL\pN][\pL\pN_-]*)`),
+		newExpression(`\b([A-Z]+[-_]?\d[\w-]*)\b`),
+		newExpression(`\b(\d{3,})\b`),
 	},
-	"language": {regexp.MustCompile(`\b(?:in|to|into|from)?\s?\b(English|French|German|Spanish|Italian|Portuguese|Dutch|Russian|Chinese|Japanese|Korean|Arabic|Hindi|Polish|Swedish|Norwegian|Danish|Finnish|Greek|Turkish|Latin)\b`)},
-	"formula":  {regexp.MustCompile(`[(-]?\d[\d\s.()*/+^%-]*[*/+^%-][\d\s.()*/+^%-]*\d\)?`)},
+	"language": {newExpression(`\b(?:in|to|into|from)?\s?\b(English|French|German|Spanish|Italian|Portuguese|Dutch|Russian|Chinese|Japanese|Korean|Arabic|Hindi|Polish|Swedish|Norwegian|Danish|Finnish|Greek|Turkish|Latin)\b`)},
+	"formula":  {newExpression(`[(-]?\d[\d\s.()*/+^%-]*[*/+^%-][\d\s.()*/+^%-]*\d\)?`)},
 }
 
 var (
-	emailPattern = regexp.MustCompile(`[\pL\pN._%+-]+@[\pL\pN-]+(?:\.[\pL\pN-]+)+`)
-	urlPattern   = regexp.MustCompile(`https?://[^\s"'<>)\]]*[^\s"'<>)\].,;:!?]`)
+	emailPattern = newExpression(`[\pL\pN._%+-]+@[\pL\pN-]+(?:\.[\pL\pN-]+)+`)
+	urlPattern   = newExpression(`https?://[^\s"'<>)\]]*[^\s"'<>)\].,;:!?]`)
 )
 
 // From and to tell the two ends of a journey or a conversion apart.
 var (
-	fromName = regexp.MustCompile(`\b[Ff]rom\s+` + properName)
-	toName   = regexp.MustCompile(`\b(?:[Tt]o|[Ii]nto)\s+` + properName)
+	fromName = newExpression(`\b[Ff]rom\s+` + properName)
+	toName   = newExpression(`\b(?:[Tt]o|[Ii]nto)\s+` + properName)
 )
 
 // classValue returns the first value of a class in a text.
@@ -94,15 +94,15 @@ func classValue(text, class string, words []string) (string, bool) {
 	patterns := classPatterns[class]
 	switch {
 	case containsAny(words, "from", "origin", "source", "departure") && class != "date":
-		patterns = append([]*regexp.Regexp{fromName}, patterns...)
+		patterns = append([]expression{fromName}, patterns...)
 	case containsAny(words, "to", "destination", "target", "arrival") && class != "date":
-		patterns = append([]*regexp.Regexp{toName}, patterns...)
+		patterns = append([]expression{toName}, patterns...)
 	}
 	if class == "date" {
-		patterns = append([]*regexp.Regexp{afterWords(words)}, patterns...)
+		patterns = append([]expression{afterWords(words)}, patterns...)
 	}
 	for _, pattern := range patterns {
-		for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+		for _, m := range pattern().FindAllStringSubmatch(text, -1) {
 			if value := firstGroup(m); !isCommonName(value) {
 				return value, true
 			}
@@ -113,12 +113,12 @@ func classValue(text, class string, words []string) (string, bool) {
 
 // afterWords returns the pattern of a date that follows a word of a field, as in
 // "due 2026-03-01" for due_date.
-func afterWords(words []string) *regexp.Regexp {
+func afterWords(words []string) expression {
 	quoted := make([]string, len(words))
 	for i, word := range words {
 		quoted[i] = regexp.QuoteMeta(word)
 	}
-	return regexp.MustCompile(`(?i)\b(?:` + strings.Join(quoted, "|") + `)\b\W{0,3}(?:(?:on|by|at|is|date)\W{1,2}){0,2}(` + datePattern + `)`)
+	return newExpression(`(?i)\b(?:` + strings.Join(quoted, "|") + `)\b\W{0,3}(?:(?:on|by|at|is|date)\W{1,2}){0,2}(` + datePattern + `)`)
 }
 
 func containsAny(words []string, wanted ...string) bool {
@@ -145,26 +145,26 @@ func isCommonName(value string) bool {
 var formatClass = map[string]string{"email": "email", "idn-email": "email", "uri": "url", "iri": "url", "url": "url",
 	"uri-reference": "url", "date": "date", "time": "time"}
 
-var formatPatterns = map[string]*regexp.Regexp{
-	"date":      regexp.MustCompile(`\d{4}-\d{2}-\d{2}`),
-	"date-time": regexp.MustCompile(`\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})`),
-	"time":      regexp.MustCompile(`\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})`),
-	"uuid":      regexp.MustCompile(`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`),
-	"ipv4":      regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}\b`),
-	"ipv6":      regexp.MustCompile(`[0-9a-fA-F:]{3,39}`),
-	"hostname":  regexp.MustCompile(`\b(?:[a-zA-Z0-9-]+\.)+[a-zA-Z]{2,}\b`),
-	"duration":  regexp.MustCompile(`\bP(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?\b`),
+var formatPatterns = map[string]expression{
+	"date":      newExpression(`\d{4}-\d{2}-\d{2}`),
+	"date-time": newExpression(`\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})`),
+	"time":      newExpression(`\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})`),
+	"uuid":      newExpression(`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`),
+	"ipv4":      newExpression(`\b\d{1,3}(?:\.\d{1,3}){3}\b`),
+	"ipv6":      newExpression(`[0-9a-fA-F:]{3,39}`),
+	"hostname":  newExpression(`\b(?:[a-zA-Z0-9-]+\.)+[a-zA-Z]{2,}\b`),
+	"duration":  newExpression(`\bP(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?\b`),
 }
 
 // formatted returns the strings in the text that have a format, those first that
 // the words of a field lead to.
 func (f *facts) formatted(format string, fd field) []string {
 	const most = 8
-	var patterns []*regexp.Regexp
+	var patterns []expression
 	var found []string
 	if format == "date" {
 		for _, text := range f.texts {
-			if m := afterWords(fd.words()).FindStringSubmatch(text); m != nil {
+			if m := afterWords(fd.words())().FindStringSubmatch(text); m != nil {
 				found = append(found, m[1])
 			}
 		}
@@ -175,7 +175,7 @@ func (f *facts) formatted(format string, fd field) []string {
 	patterns = append(patterns, classPatterns[formatClass[format]]...)
 	for _, text := range f.texts {
 		for _, pattern := range patterns {
-			found = append(found, pattern.FindAllString(text, most)...)
+			found = append(found, pattern().FindAllString(text, most)...)
 		}
 	}
 	var forms []string

@@ -3,7 +3,6 @@ package builtin
 import (
 	"encoding/json"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,10 +17,10 @@ type number struct {
 }
 
 var (
-	numberPattern = regexp.MustCompile(`-?\d+(?:,\d{3})*(?:\.\d+)?`)
-	moneyBefore   = regexp.MustCompile(`[$€£¥]\s?$`)
-	notNumbers    = regexp.MustCompile(`(?i)` + datePattern + `|\d{1,2}:\d{2}(?::\d{2})?|[\pL_]+-?\d[\pL\pN_-]*|#\d+`)
-	numberWord    = regexp.MustCompile(`(?i)\b(two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b`)
+	numberPattern = newExpression(`-?\d+(?:,\d{3})*(?:\.\d+)?`)
+	moneyBefore   = newExpression(`[$€£¥]\s?$`)
+	notNumbers    = newExpression(`(?i)` + datePattern + `|\d{1,2}:\d{2}(?::\d{2})?|[\pL_]+-?\d[\pL\pN_-]*|#\d+`)
+	numberWord    = newExpression(`(?i)\b(two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b`)
 )
 
 var numberWords = map[string]string{"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7",
@@ -37,8 +36,8 @@ func (f *facts) scan() {
 	}
 	f.scanned = true
 	for i, text := range f.texts {
-		skip := notNumbers.FindAllStringIndex(text, -1)
-		for _, m := range numberPattern.FindAllStringIndex(text, -1) {
+		skip := notNumbers().FindAllStringIndex(text, -1)
+		for _, m := range numberPattern().FindAllStringIndex(text, -1) {
 			if within(skip, m[0]) {
 				continue
 			}
@@ -46,9 +45,9 @@ func (f *facts) scan() {
 			if v := json.Number(digits); !json.Valid([]byte(v)) {
 				continue
 			}
-			f.all = append(f.all, number{digits, i*textGap + m[0], moneyBefore.MatchString(text[max(0, m[0]-4):m[0]]), i})
+			f.all = append(f.all, number{digits, i*textGap + m[0], moneyBefore().MatchString(text[max(0, m[0]-4):m[0]]), i})
 		}
-		for _, m := range numberWord.FindAllStringIndex(text, -1) {
+		for _, m := range numberWord().FindAllStringIndex(text, -1) {
 			f.all = append(f.all, number{numberWords[strings.ToLower(text[m[0]:m[1]])], i*textGap + m[0], false, i})
 		}
 	}

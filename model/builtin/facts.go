@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -153,18 +152,18 @@ func (f *facts) class(words []string) string {
 // textValue returns the words that a field of free text is about: what stands in
 // quotes, what follows "about", or all of the message.
 func (f *facts) textValue(words []string) (string, bool) {
-	if quoted := quotedText.FindStringSubmatch(f.message); quoted != nil {
+	if quoted := quotedText().FindStringSubmatch(f.message); quoted != nil {
 		return quoted[1] + quoted[2], true
 	}
-	if about := aboutText.FindStringSubmatch(f.message); about != nil && !f.whole && !slices.Contains(words, "question") {
+	if about := aboutText().FindStringSubmatch(f.message); about != nil && !f.whole && !slices.Contains(words, "question") {
 		return strings.TrimSpace(about[1]), true
 	}
 	return firstRunes(f.free, 2000), f.free != ""
 }
 
 var (
-	quotedText = regexp.MustCompile(`["“]([^"”\n]{1,500})["”]|(?:^|\s)'([^'\n]{1,500})'(?:\W|$)`)
-	aboutText  = regexp.MustCompile(`(?i)\b(?:about|regarding|concerning|search(?: the web)? for|look up)\s+([^.?!\n]{1,300})`)
+	quotedText = newExpression(`["“]([^"”\n]{1,500})["”]|(?:^|\s)'([^'\n]{1,500})'(?:\W|$)`)
+	aboutText  = newExpression(`(?i)\b(?:about|regarding|concerning|search(?: the web)? for|look up)\s+([^.?!\n]{1,300})`)
 )
 
 // newestFirst returns the last user message and then the sources from the last
