@@ -109,7 +109,7 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 			}
 		case model.Finish:
 			if e.Reason == model.Stop && !called {
-				if reason = g.check(text.String()); reason != nil {
+				if reason = g.check(ctx, text.String()); reason != nil {
 					continue // to the end, which nothing follows
 				}
 			}
@@ -121,6 +121,10 @@ func (g *structured) attempt(ctx context.Context, req *model.Request) *invalid {
 		if !g.yield(event, nil) {
 			return nil
 		}
+	}
+	if err := ctx.Err(); err != nil && reason != nil {
+		g.yield(nil, err)
+		return nil
 	}
 	if reason != nil {
 		return &invalid{text.String(), g.meter.Usage().OutputTokens - before, reason}
@@ -144,9 +148,9 @@ func (g *structured) flush(text *strings.Builder, tokens *[]model.Logprob) bool 
 	return g.yield(model.TextDelta{Text: whole}, nil)
 }
 
-func (g *structured) check(text string) error {
+func (g *structured) check(ctx context.Context, text string) error {
 	if g.schema != nil {
-		return g.schema.Validate(text)
+		return g.schema.Validate(ctx, text)
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {

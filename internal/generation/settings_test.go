@@ -49,10 +49,10 @@ func TestCheckCompilesTheSchemaOfTheFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := compiled.Validate(`{"n":1}`); err != nil {
+	if err := compiled.Validate(t.Context(), `{"n":1}`); err != nil {
 		t.Error(err)
 	}
-	if err := compiled.Validate(`{}`); err == nil {
+	if err := compiled.Validate(t.Context(), `{}`); err == nil {
 		t.Error("{} satisfies a schema that requires n")
 	}
 	for _, kind := range []model.FormatType{"", model.FormatText, model.FormatObject} {

@@ -4,6 +4,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,11 +20,16 @@ import (
 // self is the address of the schema itself.
 const self = "schema:self"
 
-// Schema is a compiled JSON Schema. It may be used concurrently.
-type Schema struct{ compiled *jsonschema.Schema }
+// Schema is a compiled JSON Schema. It may be used concurrently; one validation
+// waits for another.
+type Schema struct {
+	compiled *jsonschema.Schema
+	stepper  stepper
+}
 
-// Compile compiles a schema, which must be a JSON object. The Invalid error
-// names param, the place in the schema and the reason.
+// Compile compiles a schema, which must be a JSON object and have at most
+// [MaxParts]. The Invalid error names param, the place in the schema and the
+// reason.
 func Compile(raw json.RawMessage, param string) (*Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
 	if err != nil {
@@ -41,21 +47,28 @@ func Compile(raw json.RawMessage, param string) (*Schema, error) {
 	if err != nil {
 		return nil, fault.Invalidf(param, "%s is not a valid JSON Schema: %.300s.", param, reason(err))
 	}
-	return &Schema{compiled}, nil
+	if Parts(compiled) > MaxParts {
+		return nil, fault.Invalidf(param, "%s has more than %d parts when its references are written out.", param, MaxParts)
+	}
+	result := &Schema{compiled: compiled, stepper: stepper{most: maxSteps}}
+	result.stepper.watch(compiled, map[*jsonschema.Schema]bool{})
+	return result, nil
 }
 
 // Validate returns an error that says where text, which should be JSON, does
 // not satisfy the schema. The error is for the model: it quotes the text and the
-// schema, which no log may have.
-func (s *Schema) Validate(text string) error {
+// schema, which no log may have. Where ctx has ended meanwhile it is the context's.
+func (s *Schema) Validate(ctx context.Context, text string) error {
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("it is not valid JSON: %w", err)
 	}
-	if err := s.compiled.Validate(value); err != nil {
-		return errors.New(reason(err))
-	}
-	return nil
+	return s.stepper.run(ctx, func() error {
+		if err := s.compiled.Validate(value); err != nil {
+			return errors.New(reason(err))
+		}
+		return nil
+	})
 }
 
 // reason puts the innermost causes of a compile or validation error in one line.
@@ -67,14 +80,16 @@ func reason(err error) string {
 	if !ok {
 		return strings.ReplaceAll(strings.TrimSpace(err.Error()), self, "")
 	}
-	const most = 3 // the first few say enough
-	causes := innermost(nil, v)
-	return strings.Join(causes[:min(len(causes), most)], "; ")
+	return strings.Join(innermost(nil, v), "; ")
 }
 
-// innermost appends the causes of v that have no cause themselves. Their depth
-// is that of the schema and the value, which is bounded.
+// innermost appends the first causes of v that have no cause themselves: a few
+// say enough. Their depth is that of the schema and the value, which is bounded.
 func innermost(causes []string, v *jsonschema.ValidationError) []string {
+	const most = 3
+	if len(causes) == most {
+		return causes
+	}
 	if len(v.Causes) == 0 {
 		what := v.ErrorKind.LocalizedString(message.NewPrinter(language.English))
 		return append(causes, "at "+place(v.InstanceLocation)+": "+what)

@@ -1,7 +1,10 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -46,7 +49,7 @@ func TestValidateSaysWhereAnAnswerIsWrong(t *testing.T) {
 		{`{"n":1,"more":2}`, "at the top: additional properties 'more' not allowed"},
 	} {
 		got := ""
-		if err := s.Validate(c.text); err != nil {
+		if err := s.Validate(t.Context(), c.text); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
@@ -59,9 +62,64 @@ func TestRecursiveSchemasEnd(t *testing.T) {
 	is := is.New(t)
 	itself, err := Compile(json.RawMessage(`{"$ref":"#"}`), "f")
 	is.NoErr(err)
-	is.True(itself.Validate(`1`) != nil)
+	is.True(itself.Validate(t.Context(), `1`) != nil)
 	tree, err := Compile(json.RawMessage(`{"type":"object","properties":{"next":{"$ref":"#"}}}`), "f")
 	is.NoErr(err)
-	is.NoErr(tree.Validate(strings.Repeat(`{"next":`, 100) + "{}" + strings.Repeat("}", 100)))
-	is.True(tree.Validate(`{"next":{"next":1}}`) != nil)
+	is.NoErr(tree.Validate(t.Context(), strings.Repeat(`{"next":`, 100)+"{}"+strings.Repeat("}", 100)))
+	is.True(tree.Validate(t.Context(), `{"next":{"next":1}}`) != nil)
+}
+
+// doubling returns a schema of so many levels, each of which refers twice to the
+// next one.
+func doubling(levels int, keyword string) string {
+	var defs strings.Builder
+	for i := range levels {
+		fmt.Fprintf(&defs, `"l%d":{%q:[{"$ref":"#/$defs/l%d"},{"$ref":"#/$defs/l%d"}]},`, i, keyword, i+1, i+1)
+	}
+	return fmt.Sprintf(`{"$ref":"#/$defs/l0","$defs":{%s"l%d":{"type":"string"}}}`, &defs, levels)
+}
+
+func TestSchemasThatExpandAreRefused(t *testing.T) {
+	for name, raw := range map[string]string{
+		"allOf":    doubling(40, "allOf"),
+		"anyOf":    doubling(40, "anyOf"),
+		"draft 7":  strings.Replace(doubling(40, "oneOf"), "{", `{"$schema":"http://json-schema.org/draft-07/schema#",`, 1),
+		"big enum": `{"type":"array","items":{"enum":[0` + strings.Repeat(",0", 1_000_000) + `]}}`,
+	} {
+		_, err := Compile(json.RawMessage(raw), "f")
+		if want := fault.Invalidf("f", "f has more than 50000 parts when its references are written out."); !reflect.DeepEqual(err, error(want)) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := Compile(json.RawMessage(doubling(10, "allOf")), "f"); err != nil {
+		t.Errorf("a thousand parts: %v", err)
+	}
+}
+
+// TestValidationEnds has schemas whose work grows with the depth of the value:
+// twice as much for each level.
+func TestValidationEnds(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60)
+	for name, raw := range map[string]string{
+		"allOf":  `{"properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`,
+		"not":    `{"properties":{"a":{"not":{"anyOf":[{"not":{"$ref":"#"}},{"not":{"$ref":"#"}}]}}}}`,
+		"failed": `{"type":"object","properties":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}}`,
+	} {
+		s, err := Compile(json.RawMessage(raw), "f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.stepper.most = 10 * stepsBetween
+		if err := s.Validate(t.Context(), deep); !errors.Is(err, errTooLong) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Validate(ctx, deep); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, for nobody: got %v", name, err)
+		}
+		if err := s.Validate(t.Context(), `{"a":{}}`); err != nil {
+			t.Errorf("%s, afterwards: got %v", name, err)
+		}
+	}
 }

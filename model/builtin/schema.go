@@ -9,6 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	jsonschemas "github.com/seed-506d8e5d/svc/internal/schema"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -52,7 +53,7 @@ func fillSchema(ctx context.Context, schema json.RawMessage, facts *facts) (stri
 		if err != nil {
 			return "", rejected("The JSON Schema cannot be used.", err)
 		}
-		if (measurer{}).parts(compiled) > mostParts {
+		if jsonschemas.Parts(compiled) > jsonschemas.MaxParts {
 			return "", rejected("The JSON Schema is too complex.", nil)
 		}
 		for _, attempt := range attempts {
