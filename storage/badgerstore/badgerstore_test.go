@@ -71,7 +71,7 @@ func TestDirectoryIsPrivate(t *testing.T) {
 
 func TestLogger(t *testing.T) {
 	var out bytes.Buffer
-	l := logger{slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
+	l := logger{to: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
 		Level: slog.LevelInfo,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -52,6 +53,9 @@ func (d *database) open(s settings) error {
 	if err := d.ready(s); err != nil {
 		return err
 	}
+	if err := d.verify(s); err != nil {
+		return err
+	}
 	memtable, _, err := files(s.dir, memExtension)
 	if err != nil {
 		return err
@@ -95,9 +99,8 @@ func (d *database) start() (err error) {
 
 // openLog opens the log and removes what badger could not open or must not see.
 func (d *database) openLog(s settings) error {
-	lost := func(err error) { s.log.Error("badgerstore: opened without what is lost", "dir", s.dir, "error", err) }
 	var err error
-	d.wal, err = wal.Open(wal.Options{FS: s.fs, SegmentSize: s.segment, Salvage: s.salvage, Lost: lost})
+	d.wal, err = wal.Open(wal.Options{FS: s.fs, SegmentSize: s.segment, Salvage: s.salvage, Lost: d.lost})
 	var damaged *wal.DamagedError
 	if errors.As(err, &damaged) {
 		return fmt.Errorf("badgerstore: %s: %w: %w", s.dir, storage.ErrDamaged, err)
@@ -112,7 +115,40 @@ func (d *database) openLog(s settings) error {
 	if data != "" && !exists(s.dir, manifestFile) && !s.salvage {
 		return missing(s.dir, manifestFile, data)
 	}
-	return clean(s.dir, d.wal.Segments() > 0)
+	if err := clean(s.dir, d.wal.Segments() > 0); err != nil {
+		return err
+	}
+	return guardValues(s.dir)
+}
+
+// verify reads all tables. Where one is damaged it refuses to go on or, to
+// salvage the store, leaves out what cannot be read.
+func (d *database) verify(s settings) error {
+	var bad []string
+	err := checkTables(s.badger, func(found damage) error {
+		if !s.salvage {
+			return found
+		}
+		if !slices.Contains(bad, found.file) {
+			bad = append(bad, found.file)
+		}
+		d.lost(found)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("badgerstore: %s: %w", s.dir, err)
+	}
+	for _, name := range bad {
+		if err := repairTable(s.badger, name); err != nil {
+			return fmt.Errorf("badgerstore: %s: repairing %s: %w", s.dir, name, err)
+		}
+	}
+	return nil
+}
+
+// lost tells of what a store is opened without.
+func (d *database) lost(err error) {
+	d.log.Error("badgerstore: opened without what is lost", "dir", d.dir, "error", err)
 }
 
 // ready returns an error where the disk has no space for opening the store.
@@ -150,7 +186,7 @@ func (d *database) check(s settings) error {
 	if !s.salvage {
 		return err
 	}
-	s.log.Error("badgerstore: opened without what is lost", "dir", s.dir, "error", err)
+	d.lost(err)
 	return nil
 }
 

@@ -1,10 +1,7 @@
 package badgerstore
 
 import (
-	"context"
-	"fmt"
 	"log/slog"
-	"strings"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -42,7 +39,7 @@ const (
 // there for that. It takes two compactors or none.
 func badgerOptions(dir string, log *slog.Logger) badger.Options {
 	return badger.DefaultOptions(dir).
-		WithLogger(logger{log}).
+		WithLogger(&logger{to: log}).
 		WithSyncWrites(false).
 		WithBypassLockGuard(bypassLock).
 		WithVerifyValueChecksum(true).
@@ -57,19 +54,4 @@ func badgerOptions(dir string, log *slog.Logger) badger.Options {
 		WithBlockCacheSize(blockCache).
 		WithValueThreshold(valueThreshold).
 		WithValueLogFileSize(valueLogFile)
-}
-
-// logger is badger's logger over slog.
-type logger struct{ to *slog.Logger }
-
-func (l logger) Errorf(format string, args ...any)   { l.log(slog.LevelError, format, args) }
-func (l logger) Warningf(format string, args ...any) { l.log(slog.LevelWarn, format, args) }
-func (l logger) Infof(format string, args ...any)    { l.log(slog.LevelDebug, format, args) }
-func (l logger) Debugf(format string, args ...any)   { l.log(slog.LevelDebug, format, args) }
-
-func (l logger) log(level slog.Level, format string, args []any) {
-	ctx := context.Background()
-	if l.to.Enabled(ctx, level) {
-		l.to.Log(ctx, level, "badger: "+strings.TrimSpace(fmt.Sprintf(format, args...)))
-	}
 }

@@ -3,6 +3,7 @@ package badgerstore
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -60,6 +61,9 @@ func (d *database) reclaim(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := d.whole(ctx); err != nil {
+			return err
+		}
 		more, err := d.rewrite(ratio)
 		if err != nil || !more {
 			return err
@@ -77,6 +81,20 @@ func (d *database) ratio() (float64, error) {
 	}
 	room := float64(free) - lastReserve
 	return min(max(reclaimRatio, 1-room/float64(d.db.Opts().ValueLogFileSize)), 0.99), nil
+}
+
+// whole returns an error where the file that badger would rewrite next is
+// damaged: badger would remove it with all that is behind the damage.
+func (d *database) whole(ctx context.Context) error {
+	n, err := candidate(d.dir)
+	if err != nil || n == 0 {
+		return err
+	}
+	err = checkValues(ctx, d.dir, valueName(n))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // rewrite moves what is used of one file elsewhere and removes the file, or

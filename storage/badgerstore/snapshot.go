@@ -3,6 +3,7 @@ package badgerstore
 import (
 	"bytes"
 	"errors"
+	"fmt"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -34,11 +35,11 @@ func (s *snapshot) Get(key []byte) ([]byte, error) {
 			return value, err
 		}
 	}
-	return nil, errors.New("badgerstore: a value is missing from the value log")
+	return nil, fmt.Errorf("badgerstore: %w: a value cannot be read from the value log", storage.ErrDamaged)
 }
 
 // read returns the value of the item, or false where the value log has it no
-// longer: badger only logs that, and returns an empty value.
+// longer or it is damaged: badger only logs that, and returns an empty value.
 func read(item *badger.Item) ([]byte, bool, error) {
 	value, err := item.ValueCopy(nil)
 	if err != nil {

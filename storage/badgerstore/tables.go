@@ -1,0 +1,168 @@
+package badgerstore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/fb"
+	badgeroptions "github.com/dgraph-io/badger/v4/options"
+	"github.com/dgraph-io/badger/v4/table"
+	"github.com/dgraph-io/badger/v4/y"
+
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// damage is a place in a file that is not as it was written.
+type damage struct {
+	file   string // its name in the directory
+	offset int64  // -1 where the whole file cannot be read
+	reason string
+}
+
+func (d damage) Error() string {
+	if d.offset < 0 {
+		return fmt.Sprintf("%v: %s: %s", storage.ErrDamaged, d.file, d.reason)
+	}
+	return fmt.Sprintf("%v: %s at offset %d: %s", storage.ErrDamaged, d.file, d.offset, d.reason)
+}
+
+func (d damage) Unwrap() error { return storage.ErrDamaged }
+
+// checkTables reads all of badger's tables and calls report with what is damaged.
+// Badger itself takes a damaged block for one without keys, when it reads as well
+// as when it compacts: nothing may be opened or kept that has not been through
+// here. Badger does not have the directory open, or what is reported may be gone.
+func checkTables(opts badger.Options, report func(damage) error) error {
+	tables, err := listTables(opts)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(keys(tables)) {
+		name := table.IDToFilename(id)
+		data, err := os.ReadFile(filepath.Join(opts.Dir, name))
+		if err != nil {
+			if err := report(damage{name, -1, err.Error()}); err != nil {
+				return err
+			}
+			continue
+		}
+		blocks, err := readBlocks(data, id, tables[id].Compression)
+		if err != nil {
+			if err := report(damage{name, -1, err.Error()}); err != nil {
+				return err
+			}
+		}
+		for _, b := range blocks {
+			if b.err == nil {
+				continue
+			}
+			if err := report(damage{name, b.offset, b.err.Error()}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// listTables returns the tables that the manifest has, none where there is no
+// manifest.
+func listTables(opts badger.Options) (map[uint64]badger.TableManifest, error) {
+	f, err := os.Open(filepath.Join(opts.Dir, manifestFile))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m, _, err := badger.ReplayManifestFile(f, opts.ExternalMagicVersion, opts)
+	if err != nil {
+		return nil, damage{manifestFile, -1, err.Error()}
+	}
+	return m.Tables, nil
+}
+
+func keys[V any](m map[uint64]V) func(yield func(uint64) bool) {
+	return func(yield func(uint64) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// tableBlock is a block of a table.
+type tableBlock struct {
+	key    []byte // the first one, with its version
+	offset int64
+	err    error // why it cannot be read
+}
+
+// readBlocks reads and verifies each block of a table. The error is of what is
+// not in blocks.
+func readBlocks(data []byte, id uint64, compression badgeroptions.CompressionType) (blocks []tableBlock, err error) {
+	defer recovered(&err)
+	t, err := table.OpenInMemoryTable(data, id, &table.Options{
+		BlockSize: 4 << 10, Compression: compression, ChkMode: badgeroptions.OnBlockRead,
+	})
+	if err != nil {
+		// The last block is read when a table is opened. Where it is the one that
+		// is damaged, the index is not.
+		if blocks = indexedBlocks(data); blocks == nil {
+			return nil, err
+		}
+		last := len(blocks) - 1
+		blocks[last].err = err
+		return blocks, nil
+	}
+	blocks = indexedBlocks(data)
+	for i := range blocks {
+		blocks[i].err = readBlock(t, blocks[i].key)
+	}
+	return blocks, nil
+}
+
+// indexedBlocks returns the blocks that a table's index names, or nil where it
+// cannot be read. At the end of a table are the index, its length, a checksum of
+// it, and that one's length.
+func indexedBlocks(data []byte) (blocks []tableBlock) {
+	defer func() {
+		if recover() != nil {
+			blocks = nil
+		}
+	}()
+	end := len(data) - 4
+	end -= int(y.BytesToU32(data[end:])) + 4
+	length := int(y.BytesToU32(data[end:]))
+	index := fb.GetRootAsTableIndex(data[end-length:end], 0)
+	var offset fb.BlockOffset
+	for i := range index.OffsetsLength() {
+		if index.Offsets(&offset, i) {
+			blocks = append(blocks, tableBlock{key: y.Copy(offset.KeyBytes()), offset: int64(offset.Offset())})
+		}
+	}
+	return blocks
+}
+
+// readBlock reads the block that begins with a key.
+func readBlock(t *table.Table, key []byte) (err error) {
+	defer recovered(&err)
+	it := t.NewIterator(table.NOCACHE)
+	defer it.Close()
+	it.Seek(key)
+	if !it.Valid() || !y.SameKey(it.Key(), key) {
+		return fmt.Errorf("the checksum of the block is wrong")
+	}
+	return nil
+}
+
+// recovered makes a panic the error: badger's reaction to what it does not expect.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("it cannot be read: %.200s", fmt.Sprint(r))
+	}
+}

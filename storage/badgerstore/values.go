@@ -1,0 +1,209 @@
+package badgerstore
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"crypto/rand"
+)
+
+// valueHeader is how many bytes of a file of the value log come before the first
+// value: the number of a key, which is 0 without encryption, and 12 random bytes.
+const valueHeader = 20
+
+func valueName(n int) string { return fmt.Sprintf("%06d%s", n, valueExtension) }
+
+// guardValues protects the last file of the value log. Badger cuts off what is
+// behind the first value in it that it cannot read, though it be one of many:
+// here only the zeros at the end are cut off that a kill leaves, and an empty
+// file becomes the last.
+func guardValues(dir string) error {
+	last, _, err := files(dir, valueExtension)
+	if err != nil || last == 0 {
+		return err
+	}
+	path := filepath.Join(dir, valueName(last))
+	if err := cutZeros(path); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Size() == valueHeader {
+		return err
+	}
+	header := make([]byte, valueHeader)
+	rand.Read(header[8:])
+	next := filepath.Join(dir, valueName(last+1))
+	if err := os.WriteFile(next, header, 0o600); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return syncPath(next)
+}
+
+// cutZeros removes zeros from a file's end, but for those that may be of a
+// checksum.
+func cutZeros(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	end, err := lastByte(f, size)
+	if err != nil {
+		return err
+	}
+	if end > valueHeader {
+		end += crc32.Size
+	}
+	if end = max(end, valueHeader); end >= size {
+		return nil
+	}
+	return f.Truncate(end)
+}
+
+// lastByte returns the offset behind the last byte that is not zero.
+func lastByte(f *os.File, end int64) (int64, error) {
+	buffer := make([]byte, 1<<20)
+	for end > 0 {
+		b := buffer[:min(end, int64(len(buffer)))]
+		if _, err := f.ReadAt(b, end-int64(len(b))); err != nil {
+			return 0, err
+		}
+		for i := len(b); i > 0; i-- {
+			if b[i-1] != 0 {
+				return end - int64(len(b)-i), nil
+			}
+		}
+		end -= int64(len(b))
+	}
+	return 0, nil
+}
+
+// checkValues reads a file of the value log. The error is a damage where a value
+// is not as it was written and something follows it; what is behind the last
+// whole value may be what a crash has left.
+func checkValues(ctx context.Context, dir, name string) error {
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Seek(valueHeader, io.SeekStart); err != nil {
+		return err
+	}
+	r := valueReader{in: bufio.NewReaderSize(f, 256<<10), sum: crc32.New(crc32.MakeTable(crc32.Castagnoli))}
+	offset := int64(valueHeader)
+	for ctx.Err() == nil {
+		n, err := r.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return damage{name, offset, err.Error()}
+		}
+		offset += n
+	}
+	return ctx.Err()
+}
+
+// valueReader reads the values of a file: two bytes, the lengths of key and value
+// and an expiry as varints, key, value, CRC-32C.
+type valueReader struct {
+	in  *bufio.Reader
+	sum hash.Hash32
+	n   int64
+}
+
+// ReadByte implements io.ByteReader.
+func (r *valueReader) ReadByte() (byte, error) {
+	b, err := r.in.ReadByte()
+	if err == nil {
+		r.n++
+		r.sum.Write([]byte{b})
+	}
+	return b, err
+}
+
+var errValue = errors.New("the checksum of a value is wrong")
+
+// next reads a value and returns how many bytes it took. The error is io.EOF
+// where there is none any more.
+func (r *valueReader) next() (int64, error) {
+	if r.zeros() {
+		return 0, io.EOF
+	}
+	r.n = 0
+	r.sum.Reset()
+	var length [3]uint64
+	if _, err := r.in.Peek(2); err != nil {
+		return 0, io.EOF
+	}
+	r.ReadByte() // both are there
+	r.ReadByte()
+	for i := range length {
+		var err error
+		if length[i], err = binary.ReadUvarint(r); err != nil {
+			return 0, errValue
+		}
+	}
+	if length[0] > 1<<16 || length[1] > 1<<30 {
+		return 0, errValue
+	}
+	n, err := io.CopyN(r.sum, r.in, int64(length[0]+length[1]))
+	if err != nil {
+		return 0, errValue
+	}
+	var sum [crc32.Size]byte
+	if _, err := io.ReadFull(r.in, sum[:]); err != nil || binary.BigEndian.Uint32(sum[:]) != r.sum.Sum32() {
+		return 0, errValue
+	}
+	return r.n + n + crc32.Size, nil
+}
+
+// zeros reports whether there are only zeros where the next value would be, as
+// behind the last one.
+func (r *valueReader) zeros() bool {
+	head, err := r.in.Peek(32)
+	for _, b := range head {
+		if b != 0 {
+			return false
+		}
+	}
+	return len(head) > 0 || err != nil
+}
+
+// candidate returns the number of the file of the value log of which the most is
+// unused, which is the one that badger would rewrite, or 0. Badger keeps pairs of
+// numbers in a file, of a file and of its unused bytes.
+func candidate(dir string) (int, error) {
+	data, err := os.ReadFile(filepath.Join(dir, "DISCARD"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	var found, most uint64
+	for ; len(data) >= 16; data = data[16:] {
+		file, unused := binary.BigEndian.Uint64(data), binary.BigEndian.Uint64(data[8:])
+		if file == 0 {
+			break
+		}
+		if unused > most {
+			found, most = file, unused
+		}
+	}
+	return int(found), nil
+}
