@@ -71,6 +71,8 @@ func (e environment) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	privateFiles()
+	limitMemory(e.getenv)
 	return e.serve(ctx, c)
 }
 

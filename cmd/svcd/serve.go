@@ -30,6 +30,8 @@ const cancelTimeout = 5 * time.Second
 // serves until ctx ends.
 func (e environment) serve(ctx context.Context, c config) error {
 	logger := slog.New(slog.NewTextHandler(e.stderr, nil))
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	listener, err := c.listen(ctx)
 	if err != nil {
 		return err
@@ -76,12 +78,14 @@ func (e environment) serve(ctx context.Context, c config) error {
 	}
 	if err == nil {
 		defer probe(ctx, backend)()
+		defer watch(ctx, store, fail)()
 		gate.open(handler)
 		e.announce(c.url(listener.Addr()), key, link)
 		select {
 		case <-ctx.Done():
 			logger.Info("shutting down", "drain", c.drain, "grace", c.grace)
 			time.Sleep(c.drain)
+			err = failure(ctx)
 		case err = <-served:
 			served <- http.ErrServerClosed
 		}
@@ -164,7 +168,7 @@ func (c config) openStore(ctx context.Context, logger *slog.Logger) (storage.Sto
 	case isDatabase(c.data):
 		return pgstore.Open(ctx, pgstore.Options{URL: c.data, Logger: logger})
 	}
-	store, err := badgerstore.Open(badgerstore.Options{Dir: c.data, Logger: logger})
+	store, err := badgerstore.Open(badgerstore.Options{Dir: c.data, Logger: logger, Salvage: c.salvage})
 	if err != nil {
 		return nil, err
 	}

@@ -108,8 +108,12 @@ func (s *Store) Stats() Stats {
 func translated(what string, err error) error { return fmt.Errorf("badgerstore: %s: %v", what, err) }
 
 // ReadAll implements storage.Snapshotter. Space that is unused meanwhile is not
-// reclaimed before it ends.
+// reclaimed before it ends. All tables are verified first: the error is a
+// [storage.ErrDamaged] where one is damaged.
 func (s *Store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) error {
+	if err := s.db.verifyOpen(ctx, func(d damage) error { return d }); err != nil {
+		return err
+	}
 	return s.store.ReadAll(ctx, fn)
 }
 

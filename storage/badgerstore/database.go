@@ -55,6 +55,7 @@ func (d *database) begin() {
 	d.Forget(d.version)
 	d.ending.Go(func() { d.reclaimAlways(ctx) })
 	d.ending.Go(func() { d.trimAlways(ctx) })
+	d.ending.Go(func() { d.scrubAlways(ctx) })
 }
 
 // Snapshot implements occ.Database.
@@ -238,22 +239,39 @@ func (d *database) Room(reserved bool) error { return d.disk.room(d.dir, reserve
 // Forget implements occ.Database.
 func (d *database) Forget(version uint64) { d.db.SetDiscardTs(version) }
 
+// closeTimeout is how long badger has to close after a failure. It tries for ever
+// to write a table that cannot be written.
+const closeTimeout = 10 * time.Second
+
 // Close implements occ.Database. The log is left empty: badger has everything in
-// tables when it has closed.
+// tables when it has closed. Where it cannot close, all is in the log, and the
+// directory stays taken until the process ends.
 func (d *database) Close() error {
 	d.stop()
 	d.ending.Wait()
-	defer d.lock.release()
 	defer d.wal.Close()
-	if err := d.disk.room(d.dir, true); err != nil {
-		// Badger would write tables to a full disk by its memory, which kills the
-		// process. It is left as a kill would leave it.
+	failed := d.failed.Load() != nil
+	if err := d.Room(true); err != nil {
+		// Badger would write tables to a full disk through its mapped files, which
+		// kills the process. It is left as a kill would leave it.
 		return fmt.Errorf("badgerstore: not closed, and all is in the log: %w", err)
 	}
-	if err := closeBadger(d.db); err != nil {
-		return err
+	closed := make(chan error, 1)
+	go func() { closed <- closeBadger(d.db) }()
+	var timeout <-chan time.Time
+	if failed {
+		timeout = time.After(closeTimeout)
 	}
-	if d.failed.Load() != nil || d.wal.Segments() == 1 && d.wal.Last() < d.wal.First() {
+	select {
+	case err := <-closed:
+		defer d.lock.release()
+		if err != nil || failed {
+			return err
+		}
+	case <-timeout:
+		return errors.New("badgerstore: badger does not close, and all is in the log")
+	}
+	if d.wal.Segments() == 1 && d.wal.Last() < d.wal.First() {
 		return nil
 	}
 	if err := d.restart(); err != nil {

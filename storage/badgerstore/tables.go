@@ -1,10 +1,12 @@
 package badgerstore
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/fb"
@@ -34,7 +36,7 @@ func (d damage) Unwrap() error { return storage.ErrDamaged }
 // checkTables reads all of badger's tables and calls report with what is damaged.
 // Badger itself takes a damaged block for one without keys, when it reads as well
 // as when it compacts: nothing may be opened or kept that has not been through
-// here. Badger does not have the directory open, or what is reported may be gone.
+// here. Where badger has the directory open what is reported may be gone.
 func checkTables(opts badger.Options, report func(damage) error) error {
 	tables, err := listTables(opts)
 	if err != nil {
@@ -65,6 +67,51 @@ func checkTables(opts badger.Options, report func(damage) error) error {
 		}
 	}
 	return nil
+}
+
+// scrubInterval is how often all tables are read again.
+const scrubInterval = 6 * time.Hour
+
+// scrubAlways tells of tables that have become damaged, each place once, until
+// ctx ends.
+func (d *database) scrubAlways(ctx context.Context) {
+	told := map[damage]bool{}
+	tick := time.NewTicker(scrubInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := d.verifyOpen(ctx, func(found damage) error {
+			if !told[found] {
+				told[found] = true
+				d.log.Error("badgerstore: a table is damaged", "file", found.file, "offset", found.offset, "reason", found.reason)
+			}
+			return nil
+		})
+		if err != nil && ctx.Err() == nil {
+			d.log.Warn("badgerstore: the tables could not be verified", "error", err)
+		}
+	}
+}
+
+// verifyOpen is checkTables while badger has the directory open and may remove
+// tables meanwhile.
+func (d *database) verifyOpen(ctx context.Context, report func(damage) error) error {
+	return checkTables(d.db.Opts(), func(found damage) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		tables, err := listTables(d.db.Opts())
+		if id, ok := table.ParseFileID(found.file); err == nil && ok {
+			if _, ok := tables[id]; !ok {
+				return nil // compacted away
+			}
+		}
+		return report(found)
+	})
 }
 
 // listTables returns the tables that the manifest has, none where there is no
