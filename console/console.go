@@ -169,6 +169,7 @@ func (c *Console) routes() {
 	c.administered("GET /admin/organizations/{id}", c.organizationPage)
 	c.administered("POST /admin/organizations/{id}", c.updateOrganization)
 	c.administered("POST /admin/organizations/{id}/credits", c.addCredits)
+	c.administered("POST /admin/organizations/{id}/delete", c.deleteOrganization)
 	c.administered("GET /admin/organizations/{id}/usage", c.organizationUsagePage)
 	c.administered("GET /admin/organizations/{id}/usage.csv", c.organizationUsageCSV)
 	c.administered("GET /admin/keys", c.keysPage)

@@ -80,7 +80,7 @@ func (v *visit) number(field string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, &fault.Error{Kind: fault.Invalid, Param: field, Message: "A limit must be a whole number; 0 is none."}
+		return 0, &fault.Error{Kind: fault.Invalid, Param: field, Message: "Limits and days must be whole numbers; 0 is none."}
 	}
 	return n, nil
 }
@@ -96,9 +96,13 @@ func (c *Console) updateOrganization(v *visit) error {
 	if err != nil {
 		return err
 	}
+	kept, err := v.retention()
+	if err != nil {
+		return err
+	}
 	id := v.r.PathValue("id")
 	_, err = c.service.UpdateOrganization(v.ctx(), id, accounts.OrganizationUpdate{
-		Name: &name, Status: &status, ZeroDataRetention: &zero, RequestsPerMinute: &requests, TokensPerMinute: &tokens,
+		Name: &name, Status: &status, ZeroDataRetention: &zero, RequestsPerMinute: &requests, TokensPerMinute: &tokens, Retention: &kept,
 	})
 	if err != nil {
 		return err
@@ -116,4 +120,29 @@ func (c *Console) addCredits(v *visit) error {
 		return err
 	}
 	return v.redirect("/admin/organizations/" + id)
+}
+
+// retention reads for how many days things are kept.
+func (v *visit) retention() (r accounts.Retention, err error) {
+	for field, days := range map[string]*int{
+		"completions_days": &r.Completions, "responses_days": &r.Responses, "conversations_days": &r.Conversations, "files_days": &r.Files,
+	} {
+		if *days, err = v.number(field); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// deleteOrganization asks for the ID: a click alone must not remove what many
+// have stored.
+func (c *Console) deleteOrganization(v *visit) error {
+	id := v.r.PathValue("id")
+	if strings.TrimSpace(v.r.PostForm.Get("confirmed")) != id {
+		return &fault.Error{Kind: fault.Invalid, Message: "To delete an organization, write its ID."}
+	}
+	if err := c.service.DeleteOrganization(v.ctx(), id); err != nil {
+		return err
+	}
+	return v.redirect("/admin/organizations")
 }

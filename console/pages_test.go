@@ -287,3 +287,14 @@ func filled(b *testing.B, stored int) (*svc.Service, http.Handler, *http.Cookie)
 	pages.ServeHTTP(w, httptest.NewRequest("GET", pages.Link(key), nil))
 	return service, pages, w.Result().Cookies()[0]
 }
+
+func TestDeletingAnOrganizationTakesItsID(t *testing.T) {
+	d := open(t)
+	token := d.signIn(adminKey)
+	if status, _ := d.post("/admin/organizations/org_default/delete", url.Values{"token": {token}, "confirmed": {"default"}}); status != http.StatusBadRequest {
+		t.Errorf("without its ID: %d, want 400", status)
+	}
+	if status, page := d.post("/admin/organizations/org_default/delete", url.Values{"token": {token}, "confirmed": {"org_default"}}); status != http.StatusOK || !strings.Contains(page, "There are none") {
+		t.Errorf("with its ID: %d %s", status, page)
+	}
+}

@@ -230,6 +230,15 @@ func (v visitor) click(selector string) {
 	v.do(chromedp.Click(selector, chromedp.ByQuery, chromedp.NodeVisible))
 }
 
+// submit clicks what leads to another page, or to the same one anew, and waits
+// for it.
+func (v visitor) submit(selector string) {
+	v.Helper()
+	v.do(chromedp.Evaluate(`window.left = true`, nil))
+	v.click(selector)
+	v.until(`!window.left && document.readyState === "complete"`)
+}
+
 // fill writes into a field in place of what it has, at once, as a paste does.
 func (v visitor) fill(selector, text string) {
 	v.Helper()
