@@ -136,7 +136,9 @@ func (s *Service) Shutdown(ctx context.Context) error {
 	s.life.refuse()
 	select {
 	case <-s.life.idle:
-		return nil
+		if s.responses == nil || s.responses.Wait(ctx) {
+			return nil
+		}
 	case <-ctx.Done():
 	}
 	s.life.cancel()
@@ -183,7 +185,7 @@ func (s *Service) recover(ctx context.Context) {
 		}
 		for _, id := range organizations.Items {
 			ns := accounts.Caller{Organization: id}.Namespace()
-			if err := errors.Join(s.conversations.Recover(ctx, ns), s.files.Recover(ctx, ns)); err != nil {
+			if err := errors.Join(s.conversations.Recover(ctx, ns), s.responses.Recover(ctx, ns), s.files.Recover(ctx, ns)); err != nil {
 				s.recoveryFailed(ctx, id, err)
 			}
 			p.After = id

@@ -41,14 +41,16 @@ func (s *Service) Responses(ctx context.Context, caller Caller, p Page) (List[*r
 	return s.responses.List(ctx, caller, p)
 }
 
-// ReplayResponse yields the events of a stored response again. The error is
+// ReplayResponse yields the events of a stored response again, those behind the
+// one with a number, -1 for all; see [responses.Service.Replay]. The error is
 // NotFound.
-func (s *Service) ReplayResponse(ctx context.Context, caller Caller, id string) (iter.Seq2[responses.Event, error], error) {
-	return s.responses.Replay(ctx, caller, id)
+func (s *Service) ReplayResponse(ctx context.Context, caller Caller, id string, after int) (iter.Seq2[responses.Event, error], error) {
+	return s.responses.Replay(ctx, caller, id, after)
 }
 
-// CancelResponse returns a response that was cancelled; any other has ended and
-// cannot be, which is an Invalid error.
+// CancelResponse ends a turn that runs and returns its response, or one that was
+// cancelled before. The error is Invalid for any other that has ended, and
+// NotFound.
 func (s *Service) CancelResponse(ctx context.Context, caller Caller, id string) (*responses.Response, error) {
 	return s.responses.Cancel(ctx, caller, id)
 }

@@ -241,6 +241,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 		SearchTimeout: o.Tuning.SearchTimeout, MaxSearchRounds: o.Tuning.MaxSearchRounds,
 		Now: o.Now, NewID: o.NewID, Log: s.log,
 	})
+	s.closers = append(s.closers, s.responses.Close)
 	return nil
 }
 

@@ -70,7 +70,7 @@ func (s *Service) sweep(ctx context.Context, ns storage.Namespace, id string) er
 	for done := false; !done; {
 		err := s.store.Update(ctx, ns, func(tx storage.Tx) (err error) {
 			b := batch{tx: tx, conversation: id}
-			for _, prefix := range [][]byte{itemsOf(id), deadItemsOf(id, ""), leftoversOf(id)} {
+			for _, prefix := range [][]byte{itemsOf(id), deadItemsOf(id, ""), eventsOf(id, ""), leftoversOf(id)} {
 				if err := b.remove(prefix); err != nil {
 					return err
 				}
@@ -121,6 +121,9 @@ func (b *batch) remove(prefix []byte) error {
 
 // leadsTo returns the keys that go with an entry of the conversation.
 func (b *batch) leadsTo(found storage.Entry) ([][]byte, error) {
+	if bytes.HasPrefix(found.Key, eventsOf(b.conversation, "")) {
+		return nil, nil
+	}
 	if named, ok := bytes.CutPrefix(found.Key, leftoversOf(b.conversation)); ok {
 		return [][]byte{named}, nil
 	}

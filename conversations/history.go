@@ -34,7 +34,8 @@ type Turn struct {
 	Items        Range           `json:"items"`             // its own items: its input, then its output; of a dead turn numbered by themselves
 	From         uint64          `json:"from,omitempty"`    // where the run begins that they lengthen the history by, if it is before them
 	Inputs       int             `json:"inputs"`            // how many of its items were input
-	Dead         bool            `json:"dead,omitempty"`    // whether it failed or was cancelled: nothing continues from it
+	Dead         bool            `json:"dead,omitempty"`    // whether it failed, was cancelled or still runs: nothing continues from it
+	Running      bool            `json:"running,omitempty"` // whether it has not ended
 	Body         json.RawMessage `json:"body"`              // what package responses keeps with it
 }
 
@@ -83,6 +84,9 @@ func (p *Point) behindTurn(tx storage.Tx, id string) error {
 	t, err := getTurn(tx, id)
 	if err != nil {
 		return err
+	}
+	if t.Running {
+		return fault.Invalidf("previous_response_id", "The response %q is still in progress: it cannot be continued from before it has completed.", id)
 	}
 	if t.Dead {
 		return fault.Invalidf("previous_response_id", "The response %q did not complete: it cannot be continued from.", id)
@@ -135,19 +139,25 @@ type Draft struct {
 	Dead          bool            // whether it failed or was cancelled
 	Body          json.RawMessage // what package responses keeps with it
 	CreatedAt     int64           // Unix seconds; of the conversation too, where the turn begins it
+	Begun         bool            // whether it is stored as running, by [Service.Begin]
+
+	running bool
 }
 
 // Write stores a turn with its items in a transaction of the caller's namespace,
 // and makes it the head of its conversation unless it is dead. Items that were
 // added to the conversation and are not in the turn's history come behind it. The error is
-// NotFound where the conversation has been deleted meanwhile, and TooLarge for
-// items that the store cannot hold.
+// NotFound where the conversation has been deleted meanwhile, TooLarge for items
+// that the store cannot hold, and has the cause [ErrEnded] for a turn that was
+// begun and has been ended.
 func (s *Service) Write(tx storage.Tx, d *Draft) error { return storeError(write(tx, d)) }
 
 func write(tx storage.Tx, d *Draft) error {
 	conversation := d.Point.Conversation
 	var err error
-	if d.Begins {
+	if d.Begun {
+		err = finish(tx, d)
+	} else if d.Begins {
 		err = create(tx, Conversation{ID: conversation, CreatedAt: d.CreatedAt})
 	} else {
 		_, err = get(tx, conversation)
@@ -159,11 +169,14 @@ func write(tx storage.Tx, d *Draft) error {
 	for _, item := range slices.Concat(d.Input, d.Output) {
 		entries = append(entries, Entry{Turn: d.ID, Item: item})
 	}
-	t := Turn{Conversation: conversation, History: d.Point.Lineage, Inputs: len(d.Input), Dead: d.Dead, Body: d.Body}
+	t := Turn{Conversation: conversation, History: d.Point.Lineage, Inputs: len(d.Input), Dead: d.Dead, Running: d.running, Body: d.Body}
 	if d.Dead {
 		t.Items, err = writeDead(tx, conversation, d.ID, entries)
 	} else {
 		err = writeLive(tx, d, entries, &t)
+	}
+	if err == nil && d.running {
+		err = storage.SetJSON(tx, leaseKey(d.ID), newLease())
 	}
 	if err != nil {
 		return err
@@ -248,6 +261,14 @@ func (s *Service) DeleteTurn(ctx context.Context, caller accounts.Caller, id str
 		}
 		if t.Dead {
 			if err := removeAll(tx, deadItemsOf(t.Conversation, id)); err != nil {
+				return err
+			}
+		}
+		if err := removeAll(tx, eventsOf(t.Conversation, id)); err != nil {
+			return err
+		}
+		if t.Running {
+			if err := tx.Delete(leaseKey(id)); err != nil {
 				return err
 			}
 		}

@@ -15,6 +15,9 @@ import (
 //	v/t/{response}              a turn
 //	v/f/{conversation}/{response}/{seq}
 //	                            an item of a turn that failed, numbered from 0; no list or history sees it
+//	v/r/{response}              the lease of a turn that runs
+//	v/e/{conversation}/{response}/{seq}
+//	                            a page of the events of a turn, by the number of the first
 //	v/y/{conversation}/{key}    a key to remove with the conversation although no item leads to it
 //	v/d/{conversation}          a deleted conversation whose other keys are still to be removed
 const (
@@ -24,6 +27,8 @@ const (
 	indexPrefix        = "v/x/"
 	turnPrefix         = "v/t/"
 	deadPrefix         = "v/f/"
+	leasePrefix        = "v/r/"
+	eventPrefix        = "v/e/"
 	leftoverPrefix     = "v/y/"
 	deletedPrefix      = "v/d/"
 )
@@ -35,6 +40,7 @@ func conversationKey(id string) []byte { return []byte(conversationPrefix + id) 
 func headKey(id string) []byte         { return []byte(headPrefix + id) }
 func indexKey(item string) []byte      { return []byte(indexPrefix + item) }
 func turnKey(id string) []byte         { return []byte(turnPrefix + id) }
+func leaseKey(turn string) []byte      { return []byte(leasePrefix + turn) }
 func deletedKey(id string) []byte      { return []byte(deletedPrefix + id) }
 
 // itemsOf is the prefix of a conversation's items.
@@ -44,6 +50,16 @@ func itemsOf(conversation string) []byte { return []byte(itemPrefix + conversati
 // one of them.
 func deadItemsOf(conversation, turn string) []byte {
 	prefix := deadPrefix + conversation + "/"
+	if turn != "" {
+		prefix += turn + "/"
+	}
+	return []byte(prefix)
+}
+
+// eventsOf is the prefix of the events of a conversation's turns, or of one of
+// them.
+func eventsOf(conversation, turn string) []byte {
+	prefix := eventPrefix + conversation + "/"
 	if turn != "" {
 		prefix += turn + "/"
 	}

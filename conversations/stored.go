@@ -119,3 +119,12 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 	}
 	return e, nil
 }
+
+// EncodeItem returns an item as it is stored, for what else keeps items.
+func EncodeItem(item Item) ([]byte, error) { return encodeEntry(Entry{Item: item}) }
+
+// DecodeItem is the inverse of [EncodeItem].
+func DecodeItem(data []byte) (Item, error) {
+	e, err := decodeEntry(0, data)
+	return e.Item, err
+}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
@@ -53,7 +55,7 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 	s := c.stream()
 	defer s.close()
 	var buffer []byte
-	ended := false
+	ended, empty := false, true
 	for event, err := range events {
 		if ended {
 			break // the error that the last event told of
@@ -61,6 +63,7 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 		if err != nil {
 			return err // the first thing: it is an answer of its own
 		}
+		empty = false
 		if buffer = appendResponseEvent(buffer, &event); event.More {
 			continue
 		}
@@ -73,6 +76,9 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 			c.usedResponse(event.Response)
 			ended = true
 		}
+	}
+	if empty && c.ctx().Err() == nil {
+		return s.send(nil) // the client has all of them
 	}
 	if !ended {
 		panic(http.ErrAbortHandler)
@@ -98,7 +104,11 @@ func (a *API) getResponse(c *call) error {
 		return err
 	}
 	if stream {
-		events, err := a.service.ReplayResponse(c.ctx(), c.caller, id)
+		after, err := startingAfter(c.r.URL.Query())
+		if err != nil {
+			return err
+		}
+		events, err := a.service.ReplayResponse(c.ctx(), c.caller, id, after)
 		if err != nil {
 			return err
 		}
@@ -109,6 +119,20 @@ func (a *API) getResponse(c *call) error {
 		return err
 	}
 	return c.written(r)
+}
+
+// startingAfter reads the number of the last event that a client has seen, -1 for
+// none.
+func startingAfter(q url.Values) (int, error) {
+	text := q.Get("starting_after")
+	if text == "" {
+		return -1, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0, fault.Invalidf("starting_after", "starting_after must be the sequence_number of an event.")
+	}
+	return int(n), nil
 }
 
 // wantsStream reports whether a stored response is asked for as a stream: in the

@@ -129,7 +129,7 @@ func TestInvalidTurns(t *testing.T) {
 		{plain(`"text":{"format":{"type":"json_schema","schema":{}}}`), "text.format.name", "text.format.name must be 1 to 64 letters, digits, underscores or hyphens."},
 		{plain(`"text":{"format":{"type":"json_schema","name":"n"}}`), "text.format.schema", "text.format.schema is required."},
 		{plain(`"store":"yes"`), "store", "store must be a boolean."},
-		{plain(`"background":true`), "background", "background must be false: responses are not made in the background here."},
+		{plain(`"background":1`), "background", "background must be a boolean."},
 		{plain(`"temperature":2.1`), "temperature", "temperature must be between 0 and 2."},
 		{plain(`"temperature":-0.1`), "temperature", "temperature must be between 0 and 2."},
 		{plain(`"top_p":1.1`), "top_p", "top_p must be between 0 and 1."},

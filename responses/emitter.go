@@ -40,6 +40,12 @@ func (e *emitter) lifecycle(t EventType) {
 	e.emit(Event{Type: t, Response: &snapshot, More: t == EventCreated})
 }
 
+// begin emits the first events.
+func (e *emitter) begin() {
+	e.lifecycle(EventCreated)
+	e.lifecycle(EventInProgress)
+}
+
 // index is the output index of the last item.
 func (e *emitter) index() int { return len(e.response.Output) - 1 }
 

@@ -93,6 +93,7 @@ func newChain(t testing.TB, store storage.Store) *chain {
 	must(t, err)
 	c.history = conversations.New(conversations.Options{Store: c.store, Log: quiet})
 	c.Service = responses.New(responses.Options{Accounts: books, Log: quiet, Conversations: c.history, Backend: c.model})
+	t.Cleanup(func() { must(t, c.Close()) })
 	return c
 }
 

@@ -7,21 +7,30 @@ import (
 
 // replay yields the events that a stored response would have had.
 func replay(r *Response, yield func(Event, error) bool) {
-	skeleton := *r
-	skeleton.Status, skeleton.Output, skeleton.Usage = InProgress, nil, nil
-	skeleton.CompletedAt, skeleton.Error, skeleton.Incomplete = 0, nil, ""
-	e := emitter{yield: yield, response: &skeleton}
-	e.lifecycle(EventCreated)
-	e.lifecycle(EventInProgress)
+	e := emitter{yield: yield, response: r.skeleton()}
+	e.begin()
 	for _, item := range r.Output {
 		replayItem(&e, item)
 	}
 	*e.response = *r
-	if r.Status == Completed {
+	e.last()
+}
+
+// skeleton returns the response as it was when it began.
+func (r *Response) skeleton() *Response {
+	s := *r
+	s.Status, s.Output, s.Usage = InProgress, nil, nil
+	s.CompletedAt, s.Error, s.Incomplete = 0, nil, ""
+	return &s
+}
+
+// last emits the last events of a response that is read back.
+func (e *emitter) last() {
+	if e.response.Status == Completed {
 		e.lifecycle(EventCompleted)
 		return
 	}
-	e.fail(&fault.Error{Code: r.Error.Code, Message: r.Error.Message})
+	e.fail(&fault.Error{Code: e.response.Error.Code, Message: e.response.Error.Message})
 }
 
 // replayItem emits the events of an item that is whole.

@@ -55,8 +55,11 @@ type Request struct {
 
 	SafetyIdentifier string // echoed
 
-	Store    *bool // whether the turn is kept; nil is true
-	Metadata map[string]string
+	Store *bool // whether the turn is kept; nil is true
+	// Background has the turn made to its end whether or not anybody waits for it.
+	// It must be stored.
+	Background bool
+	Metadata   map[string]string
 
 	// SearchType is what the caller called the web search tool, echoed in the
 	// response; empty is [WebSearchPreview].
@@ -120,6 +123,9 @@ func (r *Request) check(settings *generation.Settings) (*schema.Schema, error) {
 	}
 	if r.MaxToolCalls != nil && *r.MaxToolCalls < 1 {
 		return nil, fault.Invalidf("max_tool_calls", "max_tool_calls must be at least 1.")
+	}
+	if r.Background && !r.stored() {
+		return nil, fault.Invalidf("background", "background needs store: a response that is not stored cannot be read later.")
 	}
 	if err := metadata.Check(r.Metadata); err != nil {
 		return nil, err

@@ -37,6 +37,8 @@ type Response struct {
 	Usage        *model.Usage // nil until the turn has ended
 
 	Echo Echo
+
+	events int // number of the first of its last events; 0 where it is not known
 }
 
 // OutputText returns the text of all messages in the output together: what the
@@ -90,6 +92,7 @@ type Echo struct {
 	FrequencyPenalty   *float64          `json:"frequency,omitempty"`
 	PromptCacheKey     string            `json:"cache_key,omitempty"`
 	SafetyIdentifier   string            `json:"safety,omitempty"`
+	Background         bool              `json:"background,omitempty"`
 	Unstored           bool              `json:"-"` // a response that is stored says so
 }
 
@@ -116,6 +119,7 @@ func (r *Request) echo(stored bool) Echo {
 		FrequencyPenalty:   r.Sampling.FrequencyPenalty,
 		PromptCacheKey:     r.Sampling.CacheKey,
 		SafetyIdentifier:   r.SafetyIdentifier,
+		Background:         r.Background,
 		Unstored:           !stored,
 	}
 }
@@ -123,16 +127,21 @@ func (r *Request) echo(stored bool) Echo {
 // body is what is stored of a response beside its items.
 type body struct {
 	CreatedAt   int64       `json:"created"`
-	CompletedAt int64       `json:"completed"`
+	CompletedAt int64       `json:"completed,omitempty"`
 	Status      Status      `json:"status"`
 	Error       *Error      `json:"error,omitempty"`
 	Incomplete  string      `json:"incomplete,omitempty"`
-	Usage       model.Usage `json:"usage"`
+	Usage       model.Usage `json:"usage,omitzero"`
+	Events      int         `json:"events,omitempty"`
 	Echo        Echo        `json:"echo"`
 }
 
 func (r *Response) encodeBody() (json.RawMessage, error) {
-	return jsonout.Marshal(body{r.CreatedAt, r.CompletedAt, r.Status, r.Error, r.Incomplete, *r.Usage, r.Echo})
+	b := body{r.CreatedAt, r.CompletedAt, r.Status, r.Error, r.Incomplete, model.Usage{}, r.events, r.Echo}
+	if r.Usage != nil {
+		b.Usage = *r.Usage
+	}
+	return jsonout.Marshal(b)
 }
 
 // newResponse returns the response of a stored turn.
@@ -141,12 +150,32 @@ func newResponse(t conversations.Turn, output []conversations.Item) (*Response, 
 	if err := json.Unmarshal(t.Body, &b); err != nil {
 		return nil, err
 	}
-	return &Response{
+	r := &Response{
 		ID: t.ID, Conversation: t.Conversation,
 		CreatedAt: b.CreatedAt, CompletedAt: b.CompletedAt, Status: b.Status, Error: b.Error, Incomplete: b.Incomplete,
-		Output: output, Usage: &b.Usage, Echo: b.Echo,
-	}, nil
+		Output: output, Usage: &b.Usage, Echo: b.Echo, events: b.Events,
+	}
+	if t.Running {
+		r.Usage = nil
+	}
+	return r, nil
 }
+
+// interrupted returns the body of a turn whose process has ended before it, from
+// the one that it was begun with.
+func (s *Service) interrupted(data json.RawMessage) (json.RawMessage, error) {
+	var b body
+	if err := json.Unmarshal(data, &b); err != nil {
+		return nil, err
+	}
+	b.Status, b.CompletedAt = Failed, s.o.Now().Unix()
+	b.Error = &Error{Code: CodeInterrupted, Message: "The server was stopped while it made the response."}
+	return jsonout.Marshal(b)
+}
+
+// CodeInterrupted is the code of the error of a turn that the end of its process
+// has ended.
+const CodeInterrupted = "response_interrupted"
 
 // echoedTools are the tools that the echo keeps: none where it keeps how they are
 // shown.

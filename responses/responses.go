@@ -26,6 +26,7 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/page"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
+	"github.com/seed-506d8e5d/svc/storage"
 )
 
 // Documents reads uploaded files for models.
@@ -61,9 +62,11 @@ type Service struct {
 	o      Options
 	models *model.Models
 	engine *websearch.Engine // nil: none
+
+	running *running
 }
 
-// New returns a Service, which holds nothing to be closed.
+// New returns a Service, which must be closed.
 func New(o Options) *Service {
 	if o.SearchTimeout == 0 {
 		o.SearchTimeout = 10 * time.Second
@@ -80,7 +83,16 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Service{o, model.Use(o.Backend), websearch.Use(o.Search)}
+	s := &Service{o: o, models: model.Use(o.Backend), engine: websearch.Use(o.Search)}
+	s.running = &running{s: s, stop: make(chan struct{}), of: map[*live]bool{}, background: map[storage.Namespace]int{}}
+	return s
+}
+
+// Close ends the turns that run, which fail, and waits for them. No method may be
+// called afterwards.
+func (s *Service) Close() error {
+	s.running.close()
+	return nil
 }
 
 // Stream makes a turn and yields its events. What refuses the request is the
@@ -92,27 +104,59 @@ func New(o Options) *Service {
 // Otherwise the sequence begins with [EventCreated], when the model has taken the
 // request or after half a second, and ends with
 // [EventCompleted], or with [EventError] and [EventFailed] where the turn failed
-// in the middle; the error that follows is a *[TurnError] then. Before its last event the turn is charged and, unless the
-// request or the caller's organization forbids it, stored: as a failed one too,
-// and as a cancelled one when ctx ends or the consumer stops. The sequence is
-// single use.
+// in the middle; the error that follows is a *[TurnError] then. Before its last
+// event the turn is charged and, unless the request or the caller's organization forbids it, stored: as a failed one too,
+// and as a cancelled one when ctx ends or the consumer stops, which a turn in the
+// background takes no notice of. From its first event on it is stored as in
+// progress. The sequence is single use.
 func (s *Service) Stream(ctx context.Context, caller accounts.Caller, req *Request) (iter.Seq2[Event, error], error) {
 	t, err := s.begin(ctx, caller, req)
 	if err != nil {
 		return nil, err
 	}
 	t.announced = true
+	if req.Background {
+		l, err := t.detach(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return withError(l.follow(ctx, -1)), nil
+	}
 	return func(yield func(Event, error) bool) { t.run(ctx, yield) }, nil
+}
+
+// withError yields the error of a turn that failed behind its last event.
+func withError(events iter.Seq2[Event, error]) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for event, err := range events {
+			if !yield(event, err) {
+				return
+			}
+			if event.Type == EventFailed {
+				yield(Event{}, &TurnError{event.Response})
+				return
+			}
+		}
+	}
 }
 
 // Create makes a turn and returns its response, which is the one that the last
 // event of [Service.Stream] carries. The error is what refused the request, or a
 // *[TurnError] with the response of a turn that failed or was cancelled in the
-// middle, as it is when ctx ends.
+// middle, as it is when ctx ends. A response in the background is returned as it
+// begins, in progress.
 func (s *Service) Create(ctx context.Context, caller accounts.Caller, req *Request) (*Response, error) {
 	t, err := s.begin(ctx, caller, req)
 	if err != nil {
 		return nil, err
+	}
+	if req.Background {
+		t.announced = true
+		l, err := t.detach(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return l.first().Response, nil
 	}
 	var last Event
 	t.run(ctx, func(event Event, e error) bool {
@@ -123,36 +167,6 @@ func (s *Service) Create(ctx context.Context, caller accounts.Caller, req *Reque
 		return nil, err
 	}
 	return last.Response, nil
-}
-
-// Get returns a stored response. The error is NotFound.
-func (s *Service) Get(ctx context.Context, caller accounts.Caller, id string) (*Response, error) {
-	t, _, output, err := s.o.Conversations.GetTurn(ctx, caller, id)
-	if err != nil {
-		return nil, err
-	}
-	return newResponse(t, output)
-}
-
-// Replay yields the events of a stored response again, each text in one piece.
-// The error is NotFound.
-func (s *Service) Replay(ctx context.Context, caller accounts.Caller, id string) (iter.Seq2[Event, error], error) {
-	r, err := s.Get(ctx, caller, id)
-	if err != nil {
-		return nil, err
-	}
-	return func(yield func(Event, error) bool) { replay(r, yield) }, nil
-}
-
-// Cancel is for responses that are still being made in the background, which
-// the service does not do: a caller cancels a turn by going away. It returns a
-// cancelled response as it is; the error is Invalid for any other, and NotFound.
-func (s *Service) Cancel(ctx context.Context, caller accounts.Caller, id string) (*Response, error) {
-	r, err := s.Get(ctx, caller, id)
-	if err == nil && r.Status != Cancelled {
-		return nil, fault.Invalidf("response_id", "The response %q has ended and cannot be cancelled.", id)
-	}
-	return r, err
 }
 
 // Delete removes a stored response: it can neither be read nor continued from.

@@ -74,7 +74,9 @@ func newFixture(t *testing.T, o responses.Options) *fixture {
 	must(t, err)
 	o.Accounts, o.Log = books, quiet
 	o.Conversations = conversations.New(conversations.Options{Store: store, Log: quiet})
-	return &fixture{responses.New(o), books, caller, store}
+	service := responses.New(o)
+	t.Cleanup(func() { must(t, service.Close()) })
+	return &fixture{service, books, caller, store}
 }
 
 func must(t testing.TB, err error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"log/slog"
 	"slices"
 
 	"github.com/seed-506d8e5d/svc/accounts"
@@ -28,9 +27,12 @@ type turn struct {
 	point    *conversations.Point
 	begins   bool // whether the turn begins its conversation
 	store    bool
-	release  func() // lets the next turn of the conversation go on
+	release  func()      // lets the next turn of the conversation go on
+	unrun    func() bool // says that the turn is run, and releases itself
 
-	announced bool // the first event does not wait for the model
+	announced bool  // the first event does not wait for the model
+	live      *live // where it is stored as running
+	bare      bool  // it is stored without its output
 
 	input     []conversations.Item
 	documents map[string]model.Document // by file ID
@@ -40,6 +42,7 @@ type turn struct {
 	meter     generation.Meter           // of all rounds
 	settled   bool                       // what was used is charged, or was tried to be
 	searches  []*conversations.WebSearch // that the model asked for in this round
+	cancel    context.CancelCauseFunc    // ends it, while it runs
 	planning  *planned                   // the search whose arguments are coming in
 }
 
@@ -61,8 +64,8 @@ func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Reques
 		release()
 		return t, err
 	}
-	left := context.AfterFunc(ctx, release)
-	t.release = func() { left(); release() }
+	t.release = release
+	t.unrun = context.AfterFunc(ctx, release)
 	return t, nil
 }
 
@@ -88,7 +91,7 @@ func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Reques
 	}
 	return &turn{
 		Service: s, caller: caller, req: req, settings: settings, schema: compiled, info: info,
-		store: req.stored() && !caller.ZeroDataRetention, release: func() {},
+		store: req.stored() && !caller.ZeroDataRetention, release: func() {}, unrun: func() bool { return true },
 	}, nil
 }
 
@@ -283,9 +286,16 @@ func (t *turn) request() *model.Request {
 
 // run makes the turn.
 func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
+	t.unrun()
 	defer t.release()
+	ctx, t.cancel = context.WithCancelCause(ctx)
+	defer t.cancel(nil)
 	t.emitter = emitter{yield: yield, response: t.response}
+	defer func() { t.running.remove(t.live) }()
 	defer t.settle(ctx) // also where the consumer panics
+	if t.live != nil {
+		t.emitter.begin()
+	}
 	running, done := t.o.Accounts.Running(ctx, t.caller)
 	defer done()
 	err := accounts.Cause(running, t.generate(running))
@@ -391,8 +401,10 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 			return "", err
 		}
 		if t.emitter.sequence == 0 {
-			t.emitter.lifecycle(EventCreated)
-			t.emitter.lifecycle(EventInProgress)
+			if err := t.open(ctx); err != nil {
+				return "", err
+			}
+			t.emitter.begin()
 		}
 		switch e := event.(type) {
 		case model.Logprobs:
@@ -449,95 +461,4 @@ func (t *turn) asked(ctx context.Context, req *model.Request) iter.Seq2[model.Ev
 		return generation.Announce(ctx, generate)
 	}
 	return generate(ctx)
-}
-
-// end stores the turn and emits its last events. A turn that ran to its end and
-// cannot be stored has failed, and is charged all the same.
-func (t *turn) end(ctx context.Context, err error) {
-	if err != nil {
-		t.dies(err)
-	}
-	r := t.response
-	r.CompletedAt = t.o.Now().Unix()
-	usage := t.meter.Usage()
-	r.Usage = &usage
-	t.settled = true
-	ctx = context.WithoutCancel(ctx)
-	if saveErr := t.save(ctx); saveErr != nil {
-		if t.store {
-			t.store = false
-			r.Echo.Unstored = true
-			saveErr = errors.Join(saveErr, t.save(ctx))
-		}
-		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: a turn was not stored", slog.String("response", r.ID), slog.Any("err", saveErr))
-		if err == nil {
-			err = saveErr
-			t.dies(err)
-		}
-	}
-	if err != nil {
-		t.emitter.fail(fault.From(err))
-		return
-	}
-	t.emitter.lifecycle(EventCompleted)
-}
-
-// settle charges what a turn has used that came to no end of its own, unless that
-// was done: nothing of it is stored.
-func (t *turn) settle(ctx context.Context) {
-	if t.settled || t.meter.Usage() == (model.Usage{}) {
-		return
-	}
-	t.settled = true
-	if _, err := t.o.Accounts.Charge(context.WithoutCancel(ctx), t.caller, t.use(), nil); err != nil {
-		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: usage was not charged", slog.String("response", t.response.ID), slog.Any("err", err))
-	}
-}
-
-// dies makes the response that of a turn that failed or was cancelled.
-func (t *turn) dies(err error) {
-	t.emitter.seal(conversations.Incomplete, "")
-	e := fault.From(err)
-	t.response.Status = Failed
-	if e.Kind == fault.Canceled {
-		t.response.Status = Cancelled
-	}
-	t.response.Incomplete = ""
-	t.response.Error = &Error{Code: e.Code, Message: e.Message, Cause: e}
-}
-
-// save charges the turn and, unless it is not to be kept, stores it in the same
-// transaction.
-func (t *turn) save(ctx context.Context) error {
-	if !t.store {
-		_, err := t.o.Accounts.Charge(ctx, t.caller, t.use(), nil)
-		return err
-	}
-	r := t.response
-	body, err := r.encodeBody()
-	if err != nil {
-		return err
-	}
-	draft := &conversations.Draft{
-		ID: r.ID, Point: t.point, Begins: t.begins, Input: t.input, Output: r.Output,
-		Dead: r.Status != Completed, Body: body, CreatedAt: r.CreatedAt,
-	}
-	_, err = t.o.Accounts.Charge(ctx, t.caller, t.use(), func(tx storage.Tx) error {
-		return t.o.Conversations.Write(tx, draft)
-	})
-	return err
-}
-
-func (t *turn) use() accounts.Use {
-	u := t.meter.Usage()
-	return accounts.Use{
-		Endpoint:        "responses",
-		Model:           t.req.Model,
-		Object:          t.response.ID,
-		Kind:            accounts.Generation,
-		InputTokens:     u.InputTokens,
-		CachedTokens:    u.CachedTokens,
-		OutputTokens:    u.OutputTokens,
-		ReasoningTokens: u.ReasoningTokens,
-	}
 }

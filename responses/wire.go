@@ -20,7 +20,7 @@ func (r *Response) Write(w *jsonout.Writer) {
 	w.Name("created_at").Int(r.CreatedAt)
 	w.Name("completed_at").OptionalInt(r.CompletedAt)
 	w.Name("status").String(string(r.Status))
-	w.Name("background").Bool(false)
+	w.Name("background").Bool(e.Background)
 	w.Name("conversation").Object()
 	w.Name("id").String(r.Conversation)
 	w.EndObject()

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -73,15 +74,77 @@ func TestKill(t *testing.T) {
 	t.Logf("%d turns in %d conversations survived %d kills", len(acked), len(conversations), *killRounds)
 }
 
+// TestKillEndsTurns kills a server that makes turns for a model that never ends.
+// After a restart each of them ends as failed, once, with its input.
+func TestKillEndsTurns(t *testing.T) {
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Ha\"}}]}\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	defer model.Close()
+	data := t.TempDir()
+	server := startServer(t, data, "-upstream", model.URL+"/v1")
+	var ids []string
+	for _, body := range []string{`"background":true`, `"background":true,"stream":true`, `"stream":true`} {
+		ids = append(ids, server.begin(t, `{"model":"svc-preview","input":"Hi",`+body+`}`))
+	}
+	server.kill()
+	server = startServer(t, data)
+	defer server.kill()
+	restarted := time.Now()
+	for _, id := range ids {
+		for {
+			var r struct {
+				Status string
+				Error  struct{ Code string }
+			}
+			if err := json.Unmarshal(server.get(t, "/v1/responses/"+id), &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.Status == "failed" && r.Error.Code == "response_interrupted" {
+				break
+			}
+			if r.Status != "in_progress" || time.Since(restarted) > 30*time.Second {
+				t.Fatalf("%v after the restart the response is %+v", time.Since(restarted), r)
+			}
+			<-time.After(time.Second)
+		}
+		if input := server.get(t, "/v1/responses/"+id+"/input_items"); !bytes.Contains(input, []byte(`"text":"Hi"`)) {
+			t.Errorf("the input is %s", input)
+		}
+	}
+	t.Logf("all turns had ended %v after the restart", time.Since(restarted))
+}
+
+// begin posts a turn and returns the ID of its response, which goes on.
+func (s *killable) begin(t *testing.T, body string) string {
+	t.Helper()
+	resp, err := s.do(t.Context(), http.MethodPost, "/v1/responses", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	buffer := make([]byte, 4096)
+	n, err := io.ReadAtLeast(resp.Body, buffer, 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(buffer[:n]), `"id":"`)
+	id, _, _ := strings.Cut(rest, `"`)
+	return id
+}
+
 // killable is a server in a process of its own.
 type killable struct {
 	url     string
 	process *exec.Cmd
 }
 
-func startServer(t *testing.T, data string) *killable {
+func startServer(t *testing.T, data string, flags ...string) *killable {
 	t.Helper()
-	s := &killable{process: exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-data", data, "-api-key", killKey)}
+	flags = append([]string{"-addr", "127.0.0.1:0", "-data", data, "-api-key", killKey}, flags...)
+	s := &killable{process: exec.Command(os.Args[0], flags...)}
 	s.process.Env = append(os.Environ(), killChild+"=1")
 	out, err := s.process.StdoutPipe()
 	if err != nil {

@@ -1,0 +1,246 @@
+package conversations
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// A turn that runs is stored like one that failed, with its input, and beside it
+// a lease of the process that makes it. A turn whose lease is over has been left
+// by its process: whoever finds it ends it.
+
+// Lease is how long a turn is taken to run without having been renewed.
+const Lease = 20 * time.Second
+
+// lease is what is stored of a turn that runs.
+type lease struct {
+	Until     int64 `json:"until"`               // Unix milliseconds
+	Cancelled bool  `json:"cancelled,omitempty"` // it is to end as soon as it can
+}
+
+func newLease() lease { return lease{Until: time.Now().Add(Lease).UnixMilli()} }
+
+// ErrEnded is the cause of an error about a turn that has been ended meanwhile.
+var ErrEnded = errors.New("conversations: the turn has ended")
+
+func ended(id string) error {
+	return &fault.Error{Kind: fault.Conflict, Code: "response_ended", Message: "The response \"" + id + "\" has been ended meanwhile.", Err: ErrEnded}
+}
+
+// Begin stores a turn that runs from now on, with its input: it can be read, and
+// nothing continues from it. Errors are those of [Service.Write].
+func (s *Service) Begin(ctx context.Context, caller accounts.Caller, d *Draft) error {
+	running := *d
+	running.Dead, running.running = true, true
+	return s.update(ctx, caller, func(tx storage.Tx) error { return write(tx, &running) })
+}
+
+// finish makes room for the end of a turn that was begun.
+func finish(tx storage.Tx, d *Draft) error {
+	t, err := getTurn(tx, d.ID)
+	if err != nil {
+		return err
+	}
+	if !t.Running {
+		return ended(d.ID)
+	}
+	if !d.Dead {
+		prefix := deadItemsOf(t.Conversation, d.ID)
+		for i := t.Items.First; i < t.Items.End; i++ {
+			if err := tx.Delete(numbered(slices.Clone(prefix), i)); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.Delete(leaseKey(d.ID))
+}
+
+// Progress renews the lease of a turn that runs and, where page is not nil, keeps
+// a page of its events, of which the first has the number first. It reports
+// whether somebody wants the turn to end. The error has the cause [ErrEnded] or
+// is NotFound where it has been ended or deleted.
+func (s *Service) Progress(ctx context.Context, caller accounts.Caller, id string, first int, page []byte) (cancelled bool, err error) {
+	err = s.update(ctx, caller, func(tx storage.Tx) error {
+		t, err := getTurn(tx, id)
+		if err != nil {
+			return err
+		}
+		var l lease
+		if err := storage.GetJSON(tx, leaseKey(id), &l); errors.Is(err, storage.ErrNotFound) || !t.Running {
+			return ended(id)
+		} else if err != nil {
+			return err
+		}
+		cancelled = l.Cancelled
+		l.Until = newLease().Until
+		if err := storage.SetJSON(tx, leaseKey(id), l); err != nil || page == nil {
+			return err
+		}
+		return WriteEvents(tx, t.Conversation, id, first, page)
+	})
+	return cancelled, err
+}
+
+// Renew renews the leases of turns that run. It returns those that are to end:
+// because somebody wants it, or because they have been ended.
+func (s *Service) Renew(ctx context.Context, ns storage.Namespace, ids []string) (over map[string]bool, err error) {
+	err = s.store.Update(ctx, ns, func(tx storage.Tx) error {
+		over = map[string]bool{}
+		for _, id := range ids {
+			var l lease
+			err := storage.GetJSON(tx, leaseKey(id), &l)
+			if errors.Is(err, storage.ErrNotFound) {
+				over[id] = true
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			over[id] = l.Cancelled
+			l.Until = newLease().Until
+			if err := storage.SetJSON(tx, leaseKey(id), l); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return over, storeError(err)
+}
+
+// Cancelled reports whether somebody wants a turn that runs to end.
+func (s *Service) Cancelled(ctx context.Context, caller accounts.Caller, id string) (bool, error) {
+	var l lease
+	err := s.view(ctx, caller, func(tx storage.Tx) error { return storage.GetJSON(tx, leaseKey(id), &l) })
+	if errors.Is(err, storage.ErrNotFound) {
+		return true, nil
+	}
+	return l.Cancelled, err
+}
+
+// Cancel asks the process that makes a turn to end it. Nothing happens where it
+// has ended.
+func (s *Service) Cancel(ctx context.Context, caller accounts.Caller, id string) error {
+	return s.update(ctx, caller, func(tx storage.Tx) error {
+		var l lease
+		err := storage.GetJSON(tx, leaseKey(id), &l)
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		l.Cancelled = true
+		return storage.SetJSON(tx, leaseKey(id), l)
+	})
+}
+
+// Leases returns the turns of a namespace that are stored as running, with the
+// time when each lease ends unless it is renewed.
+func (s *Service) Leases(ctx context.Context, ns storage.Namespace) (ends map[string]time.Time, err error) {
+	err = s.store.View(ctx, ns, func(tx storage.Tx) error {
+		ends = map[string]time.Time{}
+		for found, err := range tx.Scan(storage.Prefix([]byte(leasePrefix))) {
+			if err != nil {
+				return err
+			}
+			var l lease
+			if err := json.Unmarshal(found.Value, &l); err != nil {
+				return err
+			}
+			ends[string(found.Key[len(leasePrefix):])] = time.UnixMilli(l.Until)
+		}
+		return nil
+	})
+	return ends, storeError(err)
+}
+
+// Abandon ends a turn that its process has left: one whose lease is over. It
+// stays as it was stored, with the body that end makes of its own. For any other
+// turn the time is returned when its lease ends, which is zero for one that does
+// not run.
+func (s *Service) Abandon(ctx context.Context, ns storage.Namespace, id string, end func(body json.RawMessage) (json.RawMessage, error)) (until time.Time, err error) {
+	err = s.store.Update(ctx, ns, func(tx storage.Tx) error {
+		until = time.Time{}
+		var l lease
+		err := storage.GetJSON(tx, leaseKey(id), &l)
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if at := time.UnixMilli(l.Until); time.Now().Before(at) {
+			until = at
+			return nil
+		}
+		t, err := getTurn(tx, id)
+		switch {
+		case fault.Is(err, fault.NotFound): // the conversation was deleted
+		case err != nil:
+			return err
+		default:
+			t.Running = false
+			if t.Body, err = end(t.Body); err != nil {
+				return err
+			}
+			if err := storage.SetJSON(tx, turnKey(id), t); err != nil {
+				return err
+			}
+		}
+		return tx.Delete(leaseKey(id))
+	})
+	return until, storeError(err)
+}
+
+// WriteEvents keeps a page of the events of a turn in a transaction of the
+// caller's namespace. The first event has the number first.
+func WriteEvents(tx storage.Tx, conversation, id string, first int, page []byte) error {
+	return tx.Set(numbered(eventsOf(conversation, id), uint64(first)), page)
+}
+
+// Page is a page of the events of a turn.
+type Page struct {
+	First int // number of the first event
+	Data  []byte
+}
+
+// Events returns pages of the events of a turn: the one that has the event from,
+// and those behind it, up to a megabyte.
+func (s *Service) Events(ctx context.Context, caller accounts.Caller, t Turn, from int) (pages []Page, err error) {
+	err = s.view(ctx, caller, func(tx storage.Tx) error {
+		pages = nil
+		size := 0
+		prefix := eventsOf(t.Conversation, t.ID)
+		start := numbered(slices.Clone(prefix), uint64(from))
+		for found, err := range tx.Scan(storage.Range{Start: prefix, End: append(start, 0), Reverse: true}) {
+			if err != nil {
+				return err
+			}
+			start = found.Key
+			break
+		}
+		for found, err := range tx.Scan(storage.Range{Start: start, End: storage.After(prefix)}) {
+			if err != nil {
+				return err
+			}
+			first := binary.BigEndian.Uint64(found.Key[len(prefix):])
+			pages = append(pages, Page{int(first), found.Value})
+			if size += len(found.Value); size > maxPages {
+				break
+			}
+		}
+		return nil
+	})
+	return pages, err
+}
+
+// maxPages is how many bytes of events are read at once.
+const maxPages = 1 << 20

@@ -1,0 +1,160 @@
+package httpapi_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
+)
+
+const background = `"background":true`
+
+// held returns an answer that waits until it is let go on, and what does that.
+func held(answer modeltest.Answer) (modeltest.Answer, func()) {
+	wait := make(chan struct{})
+	answer.Before = func(ctx context.Context) error {
+		select {
+		case <-wait:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return answer, func() { close(wait) }
+}
+
+// stored returns a response as it is stored.
+func (a *turns) stored(id string) (r response) {
+	a.t.Helper()
+	decode(a.t, a.want(200, "GET", "/v1/responses/"+id, ""), &r)
+	return r
+}
+
+// TestBackground polls a response that is made while nobody waits for it.
+func TestBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		answer, goOn := held(modeltest.Text("Y", "es."))
+		a := newTurns(t, answer, modeltest.Text("More."))
+		begun := a.turn(say("Hi", background))
+		is.Equal(begun.Status, "in_progress")
+		is.Equal(a.stored(begun.ID), begun)
+		is.True(strings.Contains(a.want(200, "GET", "/v1/responses/"+begun.ID+"/input_items", ""), `"text":"Hi"`))
+		a.wantInvalid("POST", "/v1/responses", say("More", after(begun.ID)), "previous_response_id",
+			`The response "`+begun.ID+`" is still in progress: it cannot be continued from before it has completed.`)
+		goOn()
+		synctest.Wait()
+		ended := a.stored(begun.ID)
+		is.Equal(ended.Status, "completed")
+		is.Equal(ended.Output[0].Content[0].Text, "Yes.")
+		a.turn(say("More", after(begun.ID)))
+		a.wantSent(1, `user "Hi"`, `assistant "Yes."`, `user "More"`)
+		is.Equal(len(a.charges()), 2)
+		a.wantInvalid("POST", "/v1/responses", say("Hi", background, `"store":false`), "background",
+			"background needs store: a response that is not stored cannot be read later.")
+	})
+}
+
+// follow returns the events of a response behind the one with a number, with the
+// words of the stream around them left out.
+func (a *turns) follow(id string, after int) string {
+	a.t.Helper()
+	path := "/v1/responses/" + id + "?stream=true"
+	if after >= 0 {
+		path += fmt.Sprint("&starting_after=", after)
+	}
+	return a.want(200, "GET", path, "")
+}
+
+// TestBackgroundStreamsAreResumed reads the events of a response from every number
+// on, while it runs, when it has ended, and from the store alone.
+func TestBackgroundStreamsAreResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		call := modeltest.Calls(model.ToolCall{ID: "a", Name: "f", Arguments: `{"a":1}`})
+		call.Events = append([]model.Event{model.TextDelta{Text: "I ask "}, model.TextDelta{Text: "f."}}, call.Events...)
+		answer, goOn := held(call)
+		a := newTurns(t, answer)
+		streamed := make(chan string)
+		go func() {
+			streamed <- a.post(say("Hi", background, `"stream":true`, `"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}]`))
+		}()
+		synctest.Wait()
+		const id = "resp_00003"
+		running := make(chan string)
+		go func() { running <- a.follow(id, 0) }()
+		synctest.Wait()
+		time.Sleep(3 * time.Second)
+		goOn()
+		whole := <-streamed
+		checkTranscript(t, whole)
+		events := strings.SplitAfter(whole, "\n\n")
+		events = events[:len(events)-1]
+		is.Equal(<-running, strings.Join(events[1:], ""))
+		is.True(len(events) > 12)
+		is.Equal(a.follow(id, -1), whole)
+		for n := range events {
+			is.Equal(a.follow(id, n), strings.Join(events[n+1:], ""))
+		}
+		is.Equal(a.follow(id, 1000), "")
+		a.wantInvalid("GET", "/v1/responses/"+id+"?stream=true&starting_after=x", "", "starting_after", "starting_after must be the sequence_number of an event.")
+		a.want(200, "DELETE", "/v1/responses/"+id, "")
+		a.want(404, "GET", "/v1/responses/"+id+"?stream=true", "")
+	})
+}
+
+// TestABackgroundStreamGoesOnWithoutItsClient leaves it at its first event.
+func TestABackgroundStreamGoesOnWithoutItsClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		answer, goOn := held(modeltest.Text("Yes."))
+		a := newTurns(t, answer)
+		r := a.leave("response.created", say("Hi", background, `"stream":true`))
+		is.Equal(r.Status, "in_progress")
+		goOn()
+		synctest.Wait()
+		is.Equal(a.stored(r.ID).Status, "completed")
+		is.Equal(strings.Count(a.follow(r.ID, -1), "response.completed"), 2) // its name and its type
+	})
+}
+
+// TestCancel cancels responses that run: one in the background, and one whose
+// client reads its events.
+func TestCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		a := newTurns(t, modeltest.Block(model.TextDelta{Text: "Ha"}), modeltest.Block(model.TextDelta{Text: "Ha"}))
+		begun := a.turn(say("Hi", background))
+		var cancelled response
+		decode(t, a.want(200, "POST", "/v1/responses/"+begun.ID+"/cancel", ""), &cancelled)
+		is.Equal(cancelled.Status, "cancelled")
+		is.Equal(cancelled.Output[0].Content[0].Text, "Ha")
+		is.Equal(a.stored(begun.ID), cancelled)
+		a.want(200, "POST", "/v1/responses/"+begun.ID+"/cancel", "") // again
+
+		w := httptest.NewRecorder()
+		done := make(chan struct{})
+		go func() {
+			a.serve(t.Context(), w, "POST", "/v1/responses", say("Hi", `"stream":true`))
+			close(done)
+		}()
+		synctest.Wait()
+		var created response
+		decode(t, string(parse(t, w.Body.String())[0].Response), &created)
+		id := created.ID
+		is.Equal(a.stored(id).Status, "in_progress")
+		a.want(200, "POST", "/v1/responses/"+id+"/cancel", "")
+		<-done
+		is.Equal(a.stored(id).Status, "cancelled")
+		events := parse(t, w.Body.String())
+		is.Equal(events[len(events)-1].Type, "response.failed")
+	})
+}

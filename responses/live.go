@@ -1,0 +1,354 @@
+package responses
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/guard"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+const (
+	// maxBackground is how many turns a process makes in the background at once;
+	// an organization has half of them.
+	maxBackground = 1000
+	// keepEvery is how often the events of background turns are stored, and how
+	// soon a turn learns from the store that it is to end.
+	keepEvery = time.Second
+	// renewEvery is how many times of that pass between renewals of leases.
+	renewEvery = 5
+	// keepTimeout bounds one transaction of these.
+	keepTimeout = 10 * time.Second
+)
+
+// running are the turns that this process makes and that are stored as running.
+type running struct {
+	s     *Service
+	stop  chan struct{}  // closed when the service closes
+	group sync.WaitGroup // of what goes on by itself
+
+	mu         sync.Mutex
+	of         map[*live]bool
+	background map[storage.Namespace]int // by organization
+	total      int                       // of them
+	keeping    bool                      // keep runs
+	closed     bool
+}
+
+// live is a turn that runs. What a background turn has said so far is kept here,
+// for whoever follows it.
+type live struct {
+	caller     accounts.Caller
+	id         string
+	background bool
+	cancel     context.CancelCauseFunc
+	done       chan struct{} // closed when it has ended and is stored
+
+	keep sync.Mutex // held while pages are written
+	kept int        // events that are in pages, or never will be; guarded by keep
+
+	mu     sync.Mutex
+	events []Event
+	more   chan struct{} // closed when there are more events or the turn has ended; then there is another
+}
+
+// reserve makes room for a background turn.
+func (r *running) reserve(ns storage.Namespace) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed || r.total >= maxBackground:
+		return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The service makes as many responses in the background as it can. Try again later.", RetryAfter: 10 * time.Second}
+	case r.background[ns] >= maxBackground/2:
+		return &fault.Error{Kind: fault.RateLimited, Code: "rate_limit_exceeded", Message: "The organization has as many responses in the background as it may. Try again later.", RetryAfter: 10 * time.Second}
+	}
+	r.total++
+	r.background[ns]++
+	return nil
+}
+
+func (r *running) unreserve(ns storage.Namespace) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.total--
+	if r.background[ns]--; r.background[ns] == 0 {
+		delete(r.background, ns)
+	}
+}
+
+// add registers a turn that is stored as running.
+func (r *running) add(t *turn) *live {
+	l := &live{
+		caller: t.caller, id: t.response.ID, background: t.req.Background, cancel: t.cancel,
+		done: make(chan struct{}), kept: firstKept, more: make(chan struct{}),
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of[l] = true
+	if !r.keeping {
+		r.keeping = true
+		r.group.Go(r.keep)
+	}
+	if r.closed {
+		l.cancel(errStopping)
+	}
+	return l
+}
+
+// remove forgets a turn that has ended; nil is none.
+func (r *running) remove(l *live) {
+	if l == nil {
+		return
+	}
+	r.mu.Lock()
+	delete(r.of, l)
+	r.mu.Unlock()
+	close(l.done)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.more)
+	l.more = nil
+}
+
+// find returns the turn of a response that this process makes, or nil.
+func (r *running) find(caller accounts.Caller, id string) *live {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for l := range r.of {
+		if l.id == id && l.caller.Namespace() == caller.Namespace() {
+			return l
+		}
+	}
+	return nil
+}
+
+// errStopping ends the turns that run when the service closes.
+var errStopping error = &fault.Error{Kind: fault.Unavailable, Code: CodeInterrupted, Message: "The server was stopped while it made the response."}
+
+// Wait waits for the turns in the background, and reports whether they ended
+// before ctx.
+func (s *Service) Wait(ctx context.Context) bool {
+	for s.running.inBackground() {
+		if !pause(ctx) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *running) inBackground() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.total > 0
+}
+
+// close ends all turns and waits for them.
+func (r *running) close() {
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		close(r.stop)
+	}
+	for l := range r.of {
+		l.cancel(errStopping)
+	}
+	r.mu.Unlock()
+	r.group.Wait()
+}
+
+// keep renews the leases of the turns, stores the events of those in the
+// background, and ends those that are to end, until there are none.
+func (r *running) keep() {
+	ticker := time.NewTicker(keepEvery)
+	defer ticker.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ticker.C:
+		case <-r.stop:
+			return
+		}
+		r.mu.Lock()
+		lives := make([]*live, 0, len(r.of))
+		for l := range r.of {
+			lives = append(lives, l)
+		}
+		if r.keeping = len(lives) > 0; !r.keeping {
+			r.mu.Unlock()
+			return
+		}
+		r.mu.Unlock()
+		renew := map[storage.Namespace][]*live{}
+		for _, l := range lives {
+			switch {
+			case l.background && r.s.progress(l):
+			case n%renewEvery == 0:
+				renew[l.caller.Namespace()] = append(renew[l.caller.Namespace()], l)
+			}
+		}
+		for ns, lives := range renew {
+			r.s.renew(ns, lives)
+		}
+	}
+}
+
+// renew renews leases.
+func (s *Service) renew(ns storage.Namespace, lives []*live) {
+	ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
+	defer cancel()
+	ids := make([]string, len(lives))
+	for i, l := range lives {
+		ids[i] = l.id
+	}
+	over, err := s.o.Conversations.Renew(ctx, ns, ids)
+	if err != nil {
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "responses: leases were not renewed", slog.Any("err", err))
+	}
+	for _, l := range lives {
+		if over[l.id] {
+			l.cancel(context.Canceled)
+		}
+	}
+}
+
+// progress stores what a background turn has said since the last time, and
+// reports whether there was anything. It ends the turn where it is to end.
+func (s *Service) progress(l *live) (said bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
+	defer cancel()
+	l.keep.Lock()
+	defer l.keep.Unlock()
+	page, next, err := l.page()
+	var cancelled bool
+	if err == nil && page != nil {
+		cancelled, err = s.o.Conversations.Progress(ctx, l.caller, l.id, l.kept, page)
+	} else if err == nil {
+		cancelled, err = s.o.Conversations.Cancelled(ctx, l.caller, l.id)
+	}
+	switch {
+	case err == nil:
+		l.kept = next
+	case errors.Is(err, conversations.ErrEnded) || fault.Is(err, fault.NotFound):
+		cancelled = true
+	default:
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "responses: events were not stored", slog.String("response", l.id), slog.Any("err", err))
+	}
+	if cancelled {
+		l.cancel(context.Canceled)
+	}
+	return page != nil && err == nil
+}
+
+// page returns the events that are in no page yet, encoded, nil where there are
+// none, and the number of the one behind them. keep is held.
+func (l *live) page() (page []byte, next int, err error) {
+	l.mu.Lock()
+	events := l.events[min(l.kept, len(l.events)):]
+	l.mu.Unlock()
+	if len(events) == 0 {
+		return nil, l.kept, nil
+	}
+	page, err = encodeEvents(events)
+	return page, l.kept + len(events), err
+}
+
+// lastPage returns the events of a turn that is about to be stored which are in
+// no page yet, and the number of the first. No other page is written until unlock
+// is called. A nil live has none.
+func (l *live) lastPage() (page []byte, first int, unlock func(), err error) {
+	if l == nil || !l.background {
+		return nil, 0, func() {}, nil
+	}
+	l.keep.Lock()
+	page, _, err = l.page()
+	return page, l.kept, l.keep.Unlock, err
+}
+
+// detach begins to make the turn in the background.
+func (t *turn) detach(ctx context.Context) (*live, error) {
+	t.unrun()
+	ns := t.caller.Namespace()
+	if err := t.running.reserve(ns); err != nil {
+		t.release()
+		return nil, err
+	}
+	var own context.Context
+	own, t.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	if err := t.open(ctx); err != nil {
+		t.cancel(nil)
+		t.running.unreserve(ns)
+		t.release()
+		return nil, err
+	}
+	begun := make(chan struct{})
+	t.running.group.Go(func() {
+		defer t.running.unreserve(ns)
+		err := guard.Call(func() error {
+			t.run(own, func(event Event, err error) bool {
+				if err != nil {
+					return true // the last event has told of it
+				}
+				t.live.publish(event)
+				if event.Type == EventInProgress {
+					close(begun)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.o.Log.LogAttrs(own, slog.LevelError, "responses: a background turn failed", slog.String("response", t.live.id), slog.Any("err", err))
+		}
+	})
+	<-begun
+	return t.live, nil
+}
+
+func (l *live) publish(event Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, event)
+	close(l.more)
+	l.more = make(chan struct{})
+}
+
+// first returns the first event.
+func (l *live) first() Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.events[0]
+}
+
+// follow yields the events behind the one with a number, as they come, until the
+// turn has ended or ctx ends.
+func (l *live) follow(ctx context.Context, after int) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for next := after + 1; ; {
+			l.mu.Lock()
+			events, more := l.events[min(next, len(l.events)):], l.more
+			l.mu.Unlock()
+			for _, event := range events {
+				if !yield(event, nil) {
+					return
+				}
+			}
+			if next += len(events); more == nil && len(events) == 0 {
+				return
+			}
+			if more == nil {
+				continue
+			}
+			select {
+			case <-more:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}

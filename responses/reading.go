@@ -1,0 +1,283 @@
+package responses
+
+import (
+	"context"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+const (
+	// pollEvery is how often a turn that another process makes is looked at.
+	pollEvery = 250 * time.Millisecond
+	// cancelTimeout is how long Cancel waits for another process.
+	cancelTimeout = 10 * time.Second
+)
+
+// Get returns a stored response, also one that is in progress. The error is
+// NotFound.
+func (s *Service) Get(ctx context.Context, caller accounts.Caller, id string) (*Response, error) {
+	r, _, err := s.read(ctx, caller, id)
+	return r, err
+}
+
+// read reads a response and its turn. One that its process has left is ended.
+func (s *Service) read(ctx context.Context, caller accounts.Caller, id string) (*Response, conversations.Turn, error) {
+	t, _, output, err := s.o.Conversations.GetTurn(ctx, caller, id)
+	if err == nil && t.Running && s.running.find(caller, id) == nil {
+		var until time.Time
+		if until, err = s.o.Conversations.Abandon(ctx, caller.Namespace(), id, s.interrupted); err == nil && until.IsZero() {
+			t, _, output, err = s.o.Conversations.GetTurn(ctx, caller, id)
+		}
+	}
+	if err != nil {
+		return nil, t, err
+	}
+	r, err := newResponse(t, output)
+	return r, t, err
+}
+
+// Recover ends the turns of a namespace that were left by a process which has
+// ended: at once, or when their leases are over.
+func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
+	ends, err := s.o.Conversations.Leases(ctx, ns)
+	if err != nil {
+		return err
+	}
+	for id := range ends {
+		until, err := s.o.Conversations.Abandon(ctx, ns, id, s.interrupted)
+		if err != nil {
+			return err
+		}
+		if !until.IsZero() {
+			s.running.group.Go(func() { s.outlive(ns, id, until) })
+		}
+	}
+	return nil
+}
+
+// outlive waits for the end of a turn that no process may make any more.
+func (s *Service) outlive(ns storage.Namespace, id string, until time.Time) {
+	for !until.IsZero() {
+		timer := time.NewTimer(time.Until(until) + time.Millisecond)
+		select {
+		case <-s.running.stop:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
+		next, err := s.o.Conversations.Abandon(ctx, ns, id, s.interrupted)
+		cancel()
+		if err != nil {
+			s.o.Log.Warn("responses: a turn was not ended", "response", id, "err", err)
+			next = time.Now().Add(keepEvery)
+		}
+		until = next
+	}
+}
+
+// Cancel ends a turn that runs, and returns its response as it is then. A
+// response that is cancelled already is returned as it is; the error is Invalid
+// for any other that has ended, and NotFound.
+func (s *Service) Cancel(ctx context.Context, caller accounts.Caller, id string) (*Response, error) {
+	r, err := s.Get(ctx, caller, id)
+	if err != nil || r.Status == Cancelled {
+		return r, err
+	}
+	if r.Status != InProgress {
+		return nil, fault.Invalidf("response_id", "The response %q has ended and cannot be cancelled.", id)
+	}
+	if l := s.running.find(caller, id); l != nil {
+		l.cancel(context.Canceled)
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+		}
+		return s.Get(ctx, caller, id)
+	}
+	if err := s.o.Conversations.Cancel(ctx, caller, id); err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, cancelTimeout)
+	defer cancel()
+	for r.Status == InProgress && pause(waiting) {
+		if r, err = s.Get(ctx, caller, id); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// pause waits a moment and reports whether ctx goes on.
+func pause(ctx context.Context) bool {
+	timer := time.NewTimer(pollEvery)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Replay yields the events of a stored response that come behind the one with a
+// number, -1 for all. A turn that was made in the background has those that it
+// had, and has more of them as long as it runs; any other one has each text in
+// one piece, when it has ended. The sequence breaks off where ctx ends, and is
+// empty where nothing comes behind that number. The error is NotFound.
+func (s *Service) Replay(ctx context.Context, caller accounts.Caller, id string, after int) (iter.Seq2[Event, error], error) {
+	r, _, err := s.read(ctx, caller, id)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Echo.Background {
+		return s.replayWhole(ctx, caller, r, after), nil
+	}
+	if l := s.running.find(caller, id); l != nil {
+		return l.follow(ctx, after), nil
+	}
+	return func(yield func(Event, error) bool) {
+		f := follower{s: s, caller: caller, id: id, after: after, yield: yield}
+		f.run(ctx)
+	}, nil
+}
+
+func (s *Service) replayWhole(ctx context.Context, caller accounts.Caller, r *Response, after int) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for r.Status == InProgress {
+			if !pause(ctx) {
+				return
+			}
+			var err error
+			if r, err = s.Get(ctx, caller, r.ID); err != nil {
+				yield(Event{}, err)
+				return
+			}
+		}
+		replay(r, func(event Event, err error) bool { return event.Sequence <= after || yield(event, err) })
+	}
+}
+
+// follower reads the events of a background turn from the store, whichever
+// process makes it.
+type follower struct {
+	s      *Service
+	caller accounts.Caller
+	id     string
+	after  int
+	yield  func(Event, error) bool
+	turn   conversations.Turn
+	next   int // number of the next event
+}
+
+func (f *follower) run(ctx context.Context) {
+	f.next = f.after + 1
+	for begun := false; ; begun = true {
+		// The turn is read before its events: where it has ended they are all there.
+		r, t, err := f.s.read(ctx, f.caller, f.id)
+		if err != nil {
+			f.yield(Event{}, err)
+			return
+		}
+		f.turn = t
+		if !begun && !f.begin(r) {
+			return
+		}
+		if more, err := f.pages(ctx); err != nil {
+			f.yield(Event{}, err)
+			return
+		} else if !more {
+			return
+		}
+		if r.Status != InProgress {
+			f.end(ctx, r)
+			return
+		}
+		if !pause(ctx) {
+			return
+		}
+	}
+}
+
+// begin yields the first events, if they are wanted.
+func (f *follower) begin(r *Response) bool {
+	skeleton := r.skeleton()
+	for i, t := range []EventType{EventCreated, EventInProgress} {
+		if f.next > i {
+			continue
+		}
+		if !f.yield(Event{Type: t, Sequence: i, Response: skeleton, More: i == 0}, nil) {
+			return false
+		}
+		f.next = i + 1
+	}
+	return true
+}
+
+// pages yields the events that are stored, and reports whether the consumer wants
+// more.
+func (f *follower) pages(ctx context.Context) (bool, error) {
+	for {
+		pages, err := f.s.o.Conversations.Events(ctx, f.caller, f.turn, f.next)
+		if err != nil {
+			return false, err
+		}
+		before := f.next
+		for _, page := range pages {
+			events, err := decodeEvents(page.Data, page.First)
+			if err != nil {
+				return false, err
+			}
+			for _, event := range events {
+				if event.Sequence < f.next {
+					continue
+				}
+				if !f.yield(event, nil) {
+					return false, nil
+				}
+				f.next = event.Sequence + 1
+			}
+		}
+		if f.next == before {
+			return true, nil
+		}
+	}
+}
+
+// end yields the last events that the turn has. Where the process ended before
+// the turn a consumer may have seen events that were never stored: what comes
+// behind them is that it was interrupted.
+func (f *follower) end(ctx context.Context, r *Response) {
+	last := r.events
+	if last == 0 {
+		var err error
+		if last, err = f.count(ctx); err != nil {
+			f.yield(Event{}, err)
+			return
+		}
+		if f.after > last+1 {
+			last = f.after + 1
+		}
+	}
+	e := emitter{response: r, sequence: last, yield: func(event Event, err error) bool {
+		return event.Sequence <= f.after || f.yield(event, err)
+	}}
+	e.last()
+}
+
+// count returns how many events a turn has that is stored without their number.
+func (f *follower) count(ctx context.Context) (int, error) {
+	pages, err := f.s.o.Conversations.Events(ctx, f.caller, f.turn, math.MaxInt32)
+	if err != nil || len(pages) == 0 {
+		return firstKept, err
+	}
+	page := pages[len(pages)-1]
+	events, err := decodeEvents(page.Data, page.First)
+	return page.First + len(events), err
+}

@@ -1,0 +1,212 @@
+package responses_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
+	"github.com/seed-506d8e5d/svc/responses"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// other returns the service as another process on the same store has it.
+func (f *fixture) other(t *testing.T) *responses.Service {
+	t.Helper()
+	quiet := slog.New(slog.DiscardHandler)
+	s := responses.New(responses.Options{
+		Backend: modeltest.New(), Accounts: f.books, Log: quiet,
+		Conversations: conversations.New(conversations.Options{Store: f.store.Store, Log: quiet}),
+	})
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+func inBackground(text string) *responses.Request {
+	req := ask(text)
+	req.Background = true
+	return req
+}
+
+// pausing answers with the deltas, and waits before each.
+func pausing(wait time.Duration, deltas ...string) model.Backend {
+	return modeltest.Plain(&modeltest.Script{Respond: func(*model.Request) modeltest.Answer {
+		a := modeltest.Text(deltas...)
+		a.Before = func(ctx context.Context) error {
+			select {
+			case <-time.After(wait):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return a
+	}})
+}
+
+// collect returns what a sequence yields of a response, shown one by one.
+func collect(t *testing.T, s *responses.Service, f *fixture, id string, after int) (shown []string, last responses.Event) {
+	t.Helper()
+	events, err := s.Replay(t.Context(), f.caller, id, after)
+	must(t, err)
+	for event, err := range events {
+		must(t, err)
+		if event.Sequence != after+1+len(shown) {
+			t.Errorf("event %d has the number %d", after+1+len(shown), event.Sequence)
+		}
+		shown = append(shown, show(event))
+		last = event
+	}
+	return shown, last
+}
+
+// TestAnotherProcessFollowsABackgroundTurn polls, follows and cancels turns that
+// this process does not make.
+func TestAnotherProcessFollowsABackgroundTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		f := newFixture(t, responses.Options{Backend: pausing(45*time.Second, "Y", "e", "s.")})
+		other := f.other(t)
+		begun, err := f.Create(t.Context(), f.caller, inBackground("Hi"))
+		must(t, err)
+		time.Sleep(30 * time.Second) // longer than a lease
+		r, err := other.Get(t.Context(), f.caller, begun.ID)
+		must(t, err)
+		is.Equal(r.Status, responses.InProgress)
+		there, last := collect(t, other, f, begun.ID, -1)
+		is.Equal(last.Type, responses.EventCompleted)
+		is.Equal(last.Response.OutputText(), "Yes.")
+		here, _ := collect(t, f.Service, f, begun.ID, -1)
+		is.Equal(there, here)
+		for n := range there {
+			tail, _ := collect(t, other, f, begun.ID, n)
+			is.Equal(len(tail), len(there)-n-1)
+		}
+
+		begun, err = f.Create(t.Context(), f.caller, inBackground("Hi"))
+		must(t, err)
+		began := time.Now()
+		r, err = other.Cancel(t.Context(), f.caller, begun.ID)
+		must(t, err)
+		is.Equal(r.Status, responses.Cancelled)
+		is.True(time.Since(began) <= 2*time.Second)
+	})
+}
+
+// TestATurnWhoseProcessHasEnded loses its process, which is one that cannot write
+// any more, and is ended by the next: exactly once.
+func TestATurnWhoseProcessHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		wait := make(chan struct{})
+		goOn := sync.OnceFunc(func() { close(wait) })
+		answer := modeltest.Text("Never.")
+		answer.Before = func(context.Context) error { <-wait; return nil }
+		f := newFixture(t, responses.Options{Backend: modeltest.New(answer, modeltest.Text("Again."))})
+		t.Cleanup(goOn)
+		begun, err := f.Create(t.Context(), f.caller, inBackground("Hi"))
+		must(t, err)
+		time.Sleep(12 * time.Second)
+		f.store.fail(errors.New("killed"))
+		other := f.other(t)
+		began := time.Now()
+		must(t, other.Recover(t.Context(), f.caller.Namespace()))
+		var r *responses.Response
+		for ; ; time.Sleep(time.Second) {
+			r, err = other.Get(t.Context(), f.caller, begun.ID)
+			must(t, err)
+			if r.Status != responses.InProgress {
+				break
+			}
+		}
+		is.True(time.Since(began) < 30*time.Second)
+		is.Equal(r.Status, responses.Failed)
+		is.Equal(r.Error.Code, responses.CodeInterrupted)
+		input, err := other.InputItems(t.Context(), f.caller, begun.ID, page.Params{})
+		must(t, err)
+		is.Equal(len(input.Items), 1)
+		whole, last := collect(t, other, f, begun.ID, -1)
+		is.Equal(last.Type, responses.EventFailed)
+		for n := range whole {
+			tail, _ := collect(t, other, f, begun.ID, n)
+			is.True(slices.Equal(tail, whole[n+1:]))
+		}
+		seenMore, _ := collect(t, other, f, begun.ID, 100) // of what was never stored
+		is.Equal(len(seenMore), 2)
+
+		// The process was only slow. What it did is charged, and changes nothing.
+		f.store.fail(nil)
+		goOn()
+		synctest.Wait()
+		again, err := f.Get(t.Context(), f.caller, begun.ID)
+		must(t, err)
+		is.Equal(again, r)
+		is.Equal(len(f.charges(t)), 1)
+		is.Equal(len(leases(t, f)), 0)
+	})
+}
+
+func leases(t *testing.T, f *fixture) (ids []string) {
+	t.Helper()
+	kept := conversations.New(conversations.Options{Store: f.store.Store})
+	ends, err := kept.Leases(t.Context(), f.caller.Namespace())
+	must(t, err)
+	for id := range ends {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// TestClosingEndsTheTurnsThatRun closes the service under a background turn.
+func TestClosingEndsTheTurnsThatRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		f := newFixture(t, responses.Options{Backend: modeltest.New(modeltest.Block(model.TextDelta{Text: "Ha"}))})
+		begun, err := f.Create(t.Context(), f.caller, inBackground("Hi"))
+		must(t, err)
+		must(t, f.Close())
+		r, err := f.Get(t.Context(), f.caller, begun.ID)
+		must(t, err)
+		is.Equal(r.Status, responses.Failed)
+		is.Equal(r.Error.Code, responses.CodeInterrupted)
+		is.Equal(len(leases(t, f)), 0)
+		_, err = f.Create(t.Context(), f.caller, inBackground("Hi"))
+		is.True(fault.Is(err, fault.Unavailable))
+	})
+}
+
+// TestAConversationThatIsDeletedUnderItsTurn leaves nothing of it.
+func TestAConversationThatIsDeletedUnderItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		f := newFixture(t, responses.Options{Backend: pausing(10*time.Second, "Yes.")})
+		begun, err := f.Create(t.Context(), f.caller, inBackground("Hi"))
+		must(t, err)
+		time.Sleep(5 * time.Second)
+		kept := conversations.New(conversations.Options{Store: f.store.Store})
+		must(t, kept.Delete(t.Context(), f.caller, begun.Conversation))
+		time.Sleep(time.Minute)
+		_, err = f.Get(t.Context(), f.caller, begun.ID)
+		is.True(fault.Is(err, fault.NotFound))
+		must(t, f.Recover(t.Context(), f.caller.Namespace()))
+		is.Equal(len(leases(t, f)), 0)
+		must(t, f.store.View(t.Context(), f.caller.Namespace(), func(tx storage.Tx) error {
+			for e, err := range tx.Scan(storage.Prefix([]byte("v/"))) {
+				must(t, err)
+				t.Errorf("%q is left", e.Key)
+			}
+			return nil
+		}))
+	})
+}
