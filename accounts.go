@@ -53,7 +53,7 @@ func (s *Service) LocalCaller(ctx context.Context) (Caller, error) {
 	if !fault.Is(err, fault.NotFound) {
 		return caller, err
 	}
-	if _, err := s.Bootstrap(ctx, ""); err != nil {
+	if err := s.accounts.EnsureDefault(ctx); err != nil {
 		return Caller{}, err
 	}
 	return s.CallerFor(ctx, DefaultOrganization)

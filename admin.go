@@ -48,6 +48,13 @@ func (s *Service) AddCredits(ctx context.Context, id string, amount accounts.Mic
 	return s.accounts.AddCredits(ctx, id, amount)
 }
 
+// AddCreditsOnce is AddCredits for a caller that may ask again with the same key,
+// and says whether the amount was added before. The error is NotFound, Invalid,
+// or a Conflict where the key was used for another amount.
+func (s *Service) AddCreditsOnce(ctx context.Context, id string, amount accounts.Micros, key string) (o accounts.Organization, replayed bool, err error) {
+	return s.accounts.AddCreditsOnce(ctx, id, amount, key)
+}
+
 // Usage returns a page of what an organization was charged for, 1 to 1,000
 // records, in the order of the calls. The error is NotFound or Invalid.
 func (s *Service) Usage(ctx context.Context, organization string, p Page) (List[accounts.Entry], error) {

@@ -37,6 +37,7 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/format"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/builtin"
+	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -150,6 +151,7 @@ type Service struct {
 	store         *storage.DB
 	models        *model.Models
 	aliases       map[string]string
+	replicas      *replicas.Process
 	accounts      *accounts.Service
 	decisions     *decisions.Service
 	chat          *chat.Service
@@ -210,8 +212,13 @@ func New(ctx context.Context, o Options) (*Service, error) {
 
 // assemble makes the services for the nouns.
 func (s *Service) assemble(ctx context.Context, o Options) (err error) {
+	s.replicas, err = replicas.Join(ctx, replicas.Options{Store: s.store, Log: s.log})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.replicas.Close)
 	s.accounts, err = accounts.New(ctx, accounts.Options{
-		Store: s.store, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Accounting: o.Accounting,
+		Store: s.store, Replicas: s.replicas, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Accounting: o.Accounting,
 		MaxDuration: o.MaxDuration, Now: o.Now, NewID: o.NewID, Log: s.log,
 	})
 	if err != nil {

@@ -12,8 +12,9 @@
 // balance is the sum of all entries.
 //
 // Every error is a *fault.Error or becomes one by fault.From. All methods may be
-// called concurrently. A Service owns the accounts in its store: two Services on
-// one store would not see each other's charges and revocations.
+// called concurrently. Services of several processes on one store share the
+// accounts in it: what one does to keys, organizations and balances the others
+// know within a second.
 package accounts
 
 import (
@@ -26,6 +27,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -53,6 +55,9 @@ type Options struct {
 	Prices        map[string]Prices
 	DefaultPrices *Prices
 
+	// Replicas is this process among those that share the store; nil: alone.
+	Replicas *replicas.Process
+
 	// Accounting is the program's own; nil keeps credits, ledgers and limits here.
 	Accounting Accounting
 
@@ -74,6 +79,8 @@ type Service struct {
 	now           func() time.Time
 	newID         func(prefix string) string
 	log           *slog.Logger
+	replicas      *replicas.Process
+	joined        bool       // by this Service, which ends it
 	own           Accounting // the program's, nil where it has none
 
 	known   atomic.Pointer[grants] // replaced by every change to a key or an organization
@@ -85,8 +92,8 @@ type Service struct {
 	maxDuration time.Duration
 	running     running
 
-	foldEvery uint64       // entries between two checkpoints of a ledger
-	folds     chan *ledger // ledgers that are due for a checkpoint
+	foldEvery int          // entries that wait in lanes before they are folded
+	folds     chan *ledger // ledgers that are due
 
 	stop    chan struct{} // closed to end the background goroutine
 	stopped chan struct{} // closed when it has ended
@@ -110,6 +117,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		now:           o.Now,
 		newID:         o.NewID,
 		log:           o.Log,
+		replicas:      o.Replicas,
 		own:           o.Accounting,
 		maxDuration:   o.MaxDuration,
 		foldEvery:     foldEvery,
@@ -122,6 +130,13 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	if s.maxDuration == 0 {
 		s.maxDuration = DefaultMaxDuration
+	}
+	if s.replicas == nil {
+		var err error
+		if s.replicas, err = replicas.Join(ctx, replicas.Options{Store: s.store, Log: o.Log}); err != nil {
+			return nil, err
+		}
+		s.joined = true
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -141,6 +156,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		}
 	}
 	s.forget()
+	s.replicas.OnChange(s.forget)
 	go s.work(context.WithoutCancel(ctx))
 	return s, nil
 }
@@ -156,12 +172,15 @@ func (s *Service) Close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
 		defer cancel()
 		err = stored.Error(s.flushLastUsed(ctx))
+		if s.joined {
+			err = errors.Join(err, s.replicas.Close())
+		}
 	})
 	return err
 }
 
-// work is the background goroutine: it writes checkpoints and the times at which
-// keys were last used. When it is stopped it writes the checkpoints that are due.
+// work is the background goroutine: it folds ledgers and writes the times at which
+// keys were last used. When it is stopped it folds those that are due.
 func (s *Service) work(ctx context.Context) {
 	defer close(s.stopped)
 	tick := time.NewTicker(lastUsedEvery)

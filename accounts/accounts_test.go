@@ -237,7 +237,8 @@ func TestBalanceHasBounds(t *testing.T) {
 	o := newOrganization(t, s, maxAmount)
 	l := s.ledger(o.ID)
 	for _, sign := range []Micros{1, -1} {
-		l.balance.Store(int64(sign * maxBalance))
+		l.mine.Store(int64(sign * maxBalance))
+		l.others.Store(0)
 		_, err := s.AddCredits(t.Context(), o.ID, sign)
 		wantFault(t, err, invalid("amount"))
 	}

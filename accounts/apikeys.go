@@ -256,6 +256,6 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		return s.record(tx, ActionRevokeKey, id, nil)
+		return errors.Join(s.record(tx, ActionRevokeKey, id, nil), s.replicas.Changed(tx))
 	}))
 }

@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc/internal/page"
 	"github.com/seed-506d8e5d/svc/internal/stored"
@@ -29,9 +30,15 @@ type AuditEntry struct {
 }
 
 // record writes an entry of the audit log into the transaction that makes the
-// change, which is one in the namespace system.
+// change, which is one in the namespace system. It stands after all that others
+// have committed, whatever their clocks say, so that nobody who reads on after an
+// entry misses one.
 func (s *Service) record(tx storage.Tx, action, subject string, change any) error {
-	entry := AuditEntry{ID: s.newID("audit"), Action: action, Subject: subject, CreatedAt: s.now().Unix()}
+	id, err := s.nextAuditID(tx)
+	if err != nil {
+		return err
+	}
+	entry := AuditEntry{ID: id, Action: action, Subject: subject, CreatedAt: s.now().Unix()}
 	if change != nil {
 		data, err := json.Marshal(change)
 		if err != nil {
@@ -40,6 +47,41 @@ func (s *Service) record(tx storage.Tx, action, subject string, change any) erro
 		entry.Change = data
 	}
 	return storage.SetJSON(tx, auditKey(entry.ID), entry)
+}
+
+// nextAuditID returns an ID that sorts after the last entry's.
+func (s *Service) nextAuditID(tx storage.Tx) (string, error) {
+	id := s.newID("audit")
+	last := storage.Prefix([]byte(auditPrefix))
+	last.Reverse, last.KeysOnly, last.Limit = true, true, 1
+	for e, err := range tx.Scan(last) {
+		if err != nil {
+			return "", err
+		}
+		if before := string(e.Key[len(auditPrefix):]); id <= before {
+			return successor(before), nil
+		}
+	}
+	return id, nil
+}
+
+// successor returns an ID of the same form that sorts after id: its last
+// character that is not the largest is raised by one, those behind it begin anew.
+func successor(id string) string {
+	const digits = "0123456789abcdefghjkmnpqrstvwxyz" // as package ids has them
+	next := []byte(id)
+	for i := len(next) - 1; i >= 0 && next[i] != '_'; i-- {
+		at := strings.IndexByte(digits, next[i])
+		if at < 0 {
+			break
+		}
+		if at < len(digits)-1 {
+			next[i] = digits[at+1]
+			return string(next)
+		}
+		next[i] = digits[0]
+	}
+	return id + digits[:1]
 }
 
 // AuditLog returns a page of the audit log, 1 to 1,000 entries, by the time of

@@ -22,58 +22,81 @@ const (
 // it does the same with a new key where the store has no key at all, and returns
 // that key, which cannot be read again; otherwise it returns "". Where the
 // organization does not exist it is created with 1,000 dollars of credits, which
-// it is given once. The error is Invalid where the key cannot be one: 1 to 256
-// visible ASCII characters.
+// it is given once, however many processes start at the same time. The error is
+// Invalid where the key cannot be one: 1 to 256 visible ASCII characters.
 func (s *Service) Bootstrap(ctx context.Context, key string) (created string, err error) {
 	if key != "" && !wellFormed(key) {
 		return "", fault.Invalidf("api_key", "An API key must be 1 to %d visible ASCII characters.", maxSecret)
 	}
-	missing, err := s.keyMissing(ctx, key)
+	keys := storage.Prefix([]byte(hashPrefix))
+	secret := key
+	if key != "" {
+		keys = storage.Prefix(hashKey(hashOf(key)))
+	} else {
+		secret = newSecret()
+	}
+	missing := false
+	err = s.store.View(ctx, system, func(tx storage.Tx) (err error) {
+		missing, err = none(tx, keys)
+		return err
+	})
 	if err != nil || !missing {
 		return "", stored.Error(err)
 	}
-	// The credits come first, as in CreateOrganization.
-	if err := s.grantFirst(ctx); err != nil {
+	if err := s.EnsureDefault(ctx); err != nil {
 		return "", err
 	}
-	if key == "" {
-		created = newSecret()
-		key = created
-	}
-	record := s.newKeyRecord(NewKey{OrganizationID: DefaultOrganization, Name: defaultKeyName}, key)
-	err = s.store.Update(ctx, system, func(tx storage.Tx) error {
-		_, err := getOrganization(tx, DefaultOrganization)
-		if fault.Is(err, fault.NotFound) {
-			err = s.putDefault(tx)
-		}
-		if err != nil {
+	record := s.newKeyRecord(NewKey{OrganizationID: DefaultOrganization, Name: defaultKeyName}, secret)
+	err = s.store.Update(ctx, system, func(tx storage.Tx) (err error) {
+		if missing, err = none(tx, keys); err != nil || !missing {
 			return err
 		}
 		return s.putKey(tx, record)
 	})
-	if err != nil {
+	if err != nil || !missing || key != "" {
 		return "", stored.Error(err)
 	}
-	return created, nil
+	return secret, nil
 }
 
-// keyMissing reports whether the key is unknown or, without one, whether the
-// store has no key at all.
-func (s *Service) keyMissing(ctx context.Context, key string) (missing bool, err error) {
-	keys := storage.Prefix([]byte(hashPrefix))
-	if key != "" {
-		keys = storage.Prefix(hashKey(hashOf(key)))
+// EnsureDefault creates the organization default, with its credits and without
+// a key, where it does not exist.
+func (s *Service) EnsureDefault(ctx context.Context) error {
+	missing := false
+	err := s.store.View(ctx, system, func(tx storage.Tx) error {
+		err := absent(tx, DefaultOrganization)
+		missing = err == nil
+		if fault.Is(err, fault.Conflict) {
+			return nil
+		}
+		return err
+	})
+	if err != nil || !missing {
+		return stored.Error(err)
 	}
-	keys.KeysOnly = true
-	err = s.store.View(ctx, system, func(tx storage.Tx) error {
-		missing = true
-		for _, err := range tx.Scan(keys) {
-			missing = false
+	// The credits come first, as in CreateOrganization.
+	if err := s.grantFirst(ctx); err != nil {
+		return err
+	}
+	return stored.Error(s.store.Update(ctx, system, func(tx storage.Tx) error {
+		err := absent(tx, DefaultOrganization)
+		if fault.Is(err, fault.Conflict) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
-		return nil
-	})
-	return missing, err
+		return s.putDefault(tx)
+	}))
+}
+
+// none reports whether a range has no keys.
+func none(tx storage.Tx, r storage.Range) (bool, error) {
+	r.KeysOnly, r.Limit = true, 1
+	for _, err := range tx.Scan(r) {
+		return false, err
+	}
+	return true, nil
 }
 
 // grantFirst gives the organization default its credits, unless its ledger has
@@ -81,13 +104,11 @@ func (s *Service) keyMissing(ctx context.Context, key string) (missing bool, err
 func (s *Service) grantFirst(ctx context.Context) error {
 	errGranted := errors.New("granted")
 	_, err := s.post(ctx, credit(DefaultOrganization, defaultOrganizationCredits), func(tx storage.Tx) error {
-		for _, err := range tx.Scan(storage.Prefix([]byte(entryPrefix))) {
-			if err != nil {
-				return err
-			}
-			return errGranted
+		empty, err := none(tx, storage.Range{Start: checkpointKey(), End: storage.After([]byte(entryPrefix))})
+		if err == nil && !empty {
+			err = errGranted
 		}
-		return nil
+		return err
 	})
 	if errors.Is(err, errGranted) {
 		return nil

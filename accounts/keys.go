@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 
 	"github.com/seed-506d8e5d/svc/storage"
@@ -21,7 +22,9 @@ import (
 // In the namespace of an organization:
 //
 //	a/c                                  checkpoint of the ledger, JSON
-//	a/e/<sequence number, 8 bytes>       entry of the ledger, JSON
+//	a/c/<process>/<number, 8 bytes>      entry that is not folded, JSON; the checkpoint and these are read as one range
+//	a/e/<sequence number, 8 bytes>       entry of the ledger's log, JSON
+//	a/i/<SHA-256 of a key, 32 bytes>     grant: credits that were added with an idempotency key, JSON
 //
 // Numbers are big-endian, so that they sort.
 
@@ -37,7 +40,9 @@ const (
 	auditPrefix        = "a/j/"
 	deletionPrefix     = "a/d/"
 	checkpointName     = "a/c"
+	lanePrefix         = "a/c/"
 	entryPrefix        = "a/e/"
+	grantPrefix        = "a/i/"
 )
 
 func organizationKey(id string) []byte { return []byte(organizationPrefix + id) }
@@ -64,4 +69,22 @@ func entryKey(sequence uint64) []byte {
 // entrySequence is the inverse of entryKey.
 func entrySequence(key []byte) uint64 {
 	return binary.BigEndian.Uint64(key[len(entryPrefix):])
+}
+
+// laneKeys is the prefix of the entries in a process's lane.
+func laneKeys(process string) []byte { return []byte(lanePrefix + process + "/") }
+
+func laneKey(process string, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(laneKeys(process), number)
+}
+
+// parseLaneKey is the inverse of laneKey.
+func parseLaneKey(key []byte) (process string, number uint64) {
+	end := len(key) - 8
+	return string(key[len(lanePrefix) : end-1]), binary.BigEndian.Uint64(key[end:])
+}
+
+func grantKey(idempotencyKey string) []byte {
+	hash := sha256.Sum256([]byte(idempotencyKey))
+	return append([]byte(grantPrefix), hash[:]...)
 }

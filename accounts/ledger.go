@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/stored"
@@ -21,8 +21,8 @@ const (
 	maxBalance = 1000 * maxAmount       // above which no credits are added, below which none are taken
 )
 
-// foldEvery is how many entries a ledger grows by before a new checkpoint is
-// written. It bounds what is read to know a balance after a start.
+// foldEvery is how many entries a ledger grows by before they are folded. It
+// bounds what is read to know a balance after a start.
 const foldEvery = 1024
 
 // EntryType says what an entry of a ledger is for.
@@ -38,7 +38,7 @@ const (
 // deleted. The JSON encoding of a charge is that of a usage record in the
 // administration interface.
 type Entry struct {
-	ID           string // use_…
+	ID           string // use_…; Charge returns it empty, it is given when the entry is read
 	Organization string // org_… ID
 	Key          string // key_… ID, empty where no key was used
 	Type         EntryType
@@ -50,13 +50,16 @@ type Entry struct {
 // Cost returns what the entry took from the balance.
 func (e Entry) Cost() Micros { return -e.Amount }
 
-// entryRecord is what is stored of an Entry. The rest is in its key.
+// entryRecord is what is stored of an Entry. The rest is in its key. Lane and
+// Number are where it was written first, see ledger.
 type entryRecord struct {
 	Type      EntryType `json:"type"`
 	Amount    Micros    `json:"amount"`
 	Key       string    `json:"key,omitempty"`
 	Use       Use       `json:"use,omitzero"`
 	CreatedAt int64     `json:"created_at"`
+	Lane      string    `json:"lane,omitempty"`
+	Number    uint64    `json:"number,omitempty"`
 }
 
 // entryID returns the ID of an entry. It names the organization and the place
@@ -79,26 +82,32 @@ func parseEntryID(organization, id string) (sequence uint64, ok bool) {
 	return sequence, err == nil
 }
 
-// checkpoint is the sum of all entries up to and including a sequence number.
-type checkpoint struct {
-	Sequence uint64 `json:"sequence"`
-	Balance  Micros `json:"balance"`
-}
-
 // ledger is what is held in memory of one organization's ledger.
 //
-// Whoever adds an entry takes the next sequence number, writes the entry and
-// adds it to the balance, all with mu held shared: entries have their own keys
-// and do not wait for each other. Whoever holds mu exclusively sees no entry
-// half added: balance is the sum of all entries up to sequence.
+// Each process writes its entries into a lane of its own, under numbers of its
+// own: entries have their own keys and wait for nobody, and one whose fate is
+// unknown can be written again. Folding moves entries from the lanes into the
+// log, in one transaction with the checkpoint, which is the sum of the log. There
+// they get the number that readers see: nothing is ever added before what a
+// reader has seen. Any process may fold any lane.
+//
+// The balance is the sum of this process's lane, which is known exactly, and of
+// all the rest, which is read again where others may have added to it.
+//
+// Whoever adds an entry holds mu shared; whoever holds it exclusively sees no
+// entry half added.
 type ledger struct {
 	organization string
 	mu           sync.RWMutex
-	loaded       atomic.Bool   // balance and sequence are as in the store; cleared when a write may have failed halfway
-	balance      atomic.Int64  // micro-dollars
-	sequence     atomic.Uint64 // the last one taken
-	folded       atomic.Uint64 // the last one in the checkpoint
-	folding      atomic.Bool   // a checkpoint is due or being written
+	loaded       atomic.Bool   // what follows is as in the store; cleared when a write may have failed halfway
+	mine, others atomic.Int64  // micro-dollars
+	sequence     atomic.Uint64 // the last number taken in this process's lane
+	unfolded     atomic.Int64  // entries in lanes
+	folding      atomic.Bool   // they are due to be folded, or are being folded
+
+	looking sync.Mutex // held by who reads what others added
+	looked  time.Time  // guarded by looking
+	folded  uint64     // the last number of this lane that was seen folded; guarded by looking
 }
 
 func (s *Service) ledger(organization string) *ledger {
@@ -109,57 +118,70 @@ func (s *Service) ledger(organization string) *ledger {
 	return l.(*ledger)
 }
 
-// load reads the balance of a ledger unless it is known.
+// load reads a ledger unless it is known.
 func (s *Service) load(ctx context.Context, l *ledger) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.loaded.Load() {
 		return nil
 	}
-	var folded uint64
-	var sum checkpoint
-	err := s.store.View(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
-		sum = checkpoint{}
-		if err := storage.GetJSON(tx, checkpointKey(), &sum); err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return err
-		}
-		folded = sum.Sequence
-		entries := storage.Prefix([]byte(entryPrefix))
-		entries.Start = entryKey(folded + 1)
-		for e, err := range tx.Scan(entries) {
-			if err != nil {
-				return err
-			}
-			var record entryRecord
-			if err := json.Unmarshal(e.Value, &record); err != nil {
-				return err
-			}
-			sum.Sequence = entrySequence(e.Key)
-			sum.Balance += record.Amount
-		}
-		return nil
-	})
+	l.looking.Lock()
+	defer l.looking.Unlock()
+	now := time.Now()
+	sums, err := s.sums(ctx, l.organization)
 	if err != nil {
-		return stored.Error(err)
+		return err
 	}
-	l.balance.Store(int64(sum.Balance))
+	l.mine.Store(int64(sums.mine))
+	l.others.Store(int64(sums.others))
 	// A number that was taken for an entry that failed is not taken again.
-	l.sequence.Store(max(l.sequence.Load(), sum.Sequence))
-	l.folded.Store(folded)
+	l.sequence.Store(max(l.sequence.Load(), sums.sequence))
+	l.unfolded.Store(int64(sums.unfolded))
+	l.looked, l.folded = now, sums.folded
 	l.loaded.Store(true)
 	return nil
 }
 
-// Balance returns an organization's credits. It is read from the store once and
-// from memory after that.
+// Balance returns an organization's credits. They are read from the store once
+// and from memory after that; what other processes add and charge is known a
+// second later at the latest.
 func (s *Service) Balance(ctx context.Context, organization string) (Micros, error) {
 	l := s.ledger(organization)
+	if l.loaded.Load() && s.replicas.Shared() {
+		if err := s.look(ctx, l); err != nil {
+			return 0, err
+		}
+	}
 	if !l.loaded.Load() {
 		if err := s.load(ctx, l); err != nil {
 			return 0, err
 		}
 	}
-	return Micros(l.balance.Load()), nil
+	return Micros(l.mine.Load() + l.others.Load()), nil
+}
+
+// lookEvery is how old what others have added may be.
+const lookEvery = 900 * time.Millisecond
+
+// look reads what others have added, where that is not known well enough.
+func (s *Service) look(ctx context.Context, l *ledger) error {
+	l.looking.Lock()
+	defer l.looking.Unlock()
+	now := time.Now()
+	if now.Sub(l.looked) < lookEvery {
+		return nil
+	}
+	sums, err := s.sums(ctx, l.organization)
+	if err != nil {
+		return err
+	}
+	if sums.folded < l.folded { // the lane was taken for a dead process's
+		l.loaded.Store(false)
+		return nil
+	}
+	l.others.Store(int64(sums.others))
+	l.looked, l.folded = now, sums.folded
+	return nil
 }
 
 // Afford returns nil where the caller's organization has credits and tokens. The
@@ -190,6 +212,9 @@ func credit(organization string, amount Micros) Entry {
 	return Entry{Organization: organization, Type: EntryCredit, Amount: amount}
 }
 
+// maxPosts is how often an entry is written whose fate is unknown.
+const maxPosts = 5
+
 // post writes an entry, and whatever also writes, in one transaction in the
 // organization's namespace. The balance reflects it when post returns nil. An
 // error of also is returned as it is.
@@ -199,26 +224,36 @@ func (s *Service) post(ctx context.Context, e Entry, also func(storage.Tx) error
 		return Entry{}, err
 	}
 	defer l.mu.RUnlock()
-	if balance := Micros(l.balance.Load()) + e.Amount; e.Type == EntryCredit && (balance < -maxBalance || balance > maxBalance) {
+	if balance := Micros(l.mine.Load()+l.others.Load()) + e.Amount; e.Type == EntryCredit && (balance < -maxBalance || balance > maxBalance) {
 		return Entry{}, fault.Invalidf("amount", "The balance must stay between -%s and %s dollars.", maxBalance, maxBalance)
 	}
 	sequence := l.sequence.Add(1)
-	e.ID = entryID(e.Organization, sequence)
 	e.CreatedAt = s.now().Unix()
 	record := entryRecord{Type: e.Type, Amount: e.Amount, Key: e.Key, Use: e.Use, CreatedAt: e.CreatedAt}
 
-	var refused error
-	err := s.store.Update(ctx, storage.Namespace(e.Organization), func(tx storage.Tx) error {
-		refused = nil
-		if also != nil {
-			if refused = also(tx); refused != nil {
-				return refused
+	var refused, err error
+	for n := range maxPosts {
+		again := n > 0 // then the entry may be there already, and all else with it
+		err = s.store.Update(ctx, storage.Namespace(e.Organization), func(tx storage.Tx) error {
+			refused = nil
+			if again {
+				if there, err := s.wrote(tx, sequence); there || err != nil {
+					return err
+				}
 			}
+			if also != nil {
+				if refused = also(tx); refused != nil {
+					return refused
+				}
+			}
+			return storage.SetJSON(tx, laneKey(s.replicas.ID(), sequence), record)
+		})
+		if !errors.Is(err, storage.ErrUnknown) {
+			break
 		}
-		return storage.SetJSON(tx, entryKey(sequence), record)
-	})
+	}
 	switch {
-	case refused != nil:
+	case refused != nil && !errors.Is(err, storage.ErrUnknown):
 		return Entry{}, refused
 	case err != nil:
 		// Whether the entry was written is for the store to say: the balance is
@@ -226,9 +261,33 @@ func (s *Service) post(ctx context.Context, e Entry, also func(storage.Tx) error
 		l.loaded.Store(false)
 		return Entry{}, stored.Error(err)
 	}
-	l.balance.Add(int64(e.Amount))
-	s.foldIfDue(l, sequence)
+	l.mine.Add(int64(e.Amount))
+	s.foldIfDue(l, l.unfolded.Add(1))
 	return e, nil
+}
+
+// wrote says whether this process's entry with that number is in its lane, or
+// among the entries of the log that were folded lately.
+func (s *Service) wrote(tx storage.Tx, sequence uint64) (bool, error) {
+	_, err := tx.Get(laneKey(s.replicas.ID(), sequence))
+	if !errors.Is(err, storage.ErrNotFound) {
+		return err == nil, err
+	}
+	log := storage.Prefix([]byte(entryPrefix))
+	log.Reverse, log.Limit = true, foldMost
+	for e, err := range tx.Scan(log) {
+		if err != nil {
+			return false, err
+		}
+		var r entryRecord
+		if err := json.Unmarshal(e.Value, &r); err != nil {
+			return false, err
+		}
+		if r.Lane == s.replicas.ID() && r.Number == sequence {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // share takes the ledger's lock shared, with the balance known.
@@ -243,38 +302,4 @@ func (s *Service) share(ctx context.Context, l *ledger) error {
 			return err
 		}
 	}
-}
-
-// foldIfDue asks for a checkpoint of the ledger where enough entries came after
-// the last one. A later entry asks again where nobody has time for it now.
-func (s *Service) foldIfDue(l *ledger, sequence uint64) {
-	if sequence < l.folded.Load()+s.foldEvery || !l.folding.CompareAndSwap(false, true) {
-		return
-	}
-	select {
-	case s.folds <- l:
-	default:
-		l.folding.Store(false)
-	}
-}
-
-// fold writes a checkpoint. Charges wait for those that run while the sum is
-// taken, but not while it is written: what a checkpoint says stays true.
-func (s *Service) fold(ctx context.Context, l *ledger) error {
-	defer l.folding.Store(false)
-	l.mu.Lock()
-	known := l.loaded.Load()
-	sum := checkpoint{Sequence: l.sequence.Load(), Balance: Micros(l.balance.Load())}
-	l.mu.Unlock()
-	if !known {
-		return nil
-	}
-	err := s.store.Update(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
-		return storage.SetJSON(tx, checkpointKey(), sum)
-	})
-	if err != nil {
-		return fmt.Errorf("ledger of %s: %w", l.organization, err)
-	}
-	l.folded.Store(sum.Sequence)
-	return nil
 }

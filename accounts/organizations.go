@@ -265,7 +265,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		if err := storage.SetJSON(tx, organizationKey(id), record); err != nil {
 			return err
 		}
-		return s.record(tx, ActionUpdateOrganization, id, u)
+		return errors.Join(s.record(tx, ActionUpdateOrganization, id, u), s.replicas.Changed(tx))
 	})
 	if err != nil {
 		return Organization{}, stored.Error(err)
@@ -278,32 +278,6 @@ func set[T any](field, value *T) {
 	if value != nil {
 		*field = *value
 	}
-}
-
-// AddCredits adds an amount to the organization's balance, or takes it away
-// where it is negative. The error is NotFound, or Invalid where the amount is 0,
-// or it or the new balance is out of bounds.
-func (s *Service) AddCredits(ctx context.Context, id string, amount Micros) (Organization, error) {
-	if amount == 0 || amount < -maxAmount || amount > maxAmount {
-		return Organization{}, fault.Invalidf("amount", "amount must not be 0 and at most %s dollars.", maxAmount)
-	}
-	var record organizationRecord
-	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
-		var err error
-		if record, err = getOrganization(tx, id); err != nil {
-			return err
-		}
-		return s.record(tx, ActionAddCredits, id, struct {
-			Amount Micros `json:"amount"`
-		}{amount})
-	})
-	if err != nil {
-		return Organization{}, stored.Error(err)
-	}
-	if _, err := s.post(ctx, credit(id, amount), nil); err != nil {
-		return Organization{}, err
-	}
-	return s.withCredits(ctx, record)
 }
 
 // getOrganization returns what is stored of an organization, or NotFound.

@@ -99,6 +99,11 @@ func (s *Service) Usage(ctx context.Context, organization string, p page.Params)
 	if err != nil {
 		return none, stored.Error(err)
 	}
+	// What was written up to now gets its place, behind all that was read before.
+	// While the store cannot be written it has to wait for it.
+	if err := s.fold(ctx, s.ledger(organization)); err != nil {
+		s.log.WarnContext(ctx, "accounts: the latest entries of a ledger are not shown yet", "err", err)
+	}
 	var result page.Page[Entry]
 	err = s.store.View(ctx, storage.Namespace(organization), func(tx storage.Tx) error {
 		var err error

@@ -214,9 +214,12 @@ func (a *API) addCredits(c *call) error {
 	if err := root.Err(); err != nil {
 		return err
 	}
-	o, err := a.service.AddCredits(c.ctx(), c.r.PathValue("id"), value)
+	o, replayed, err := a.service.AddCreditsOnce(c.ctx(), c.r.PathValue("id"), value, c.r.Header.Get("Idempotency-Key"))
 	if err != nil {
 		return err
+	}
+	if replayed {
+		c.w.Header().Set("Idempotent-Replay", "true")
 	}
 	return c.json(o)
 }

@@ -1,0 +1,191 @@
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+const (
+	foldMost  = 2048      // entries that one transaction folds
+	forgetAge = 24 * 3600 // seconds after its last entry in which a dead process's lane is forgotten
+
+	// checkpointFormat is of a checkpoint after which the log has no entries. In
+	// those of earlier versions entries were written into the log itself.
+	checkpointFormat = 2
+)
+
+// checkpoint is the sum of all entries of the log up to and including a number.
+type checkpoint struct {
+	Format   int             `json:"format,omitempty"`
+	Sequence uint64          `json:"sequence"`
+	Balance  Micros          `json:"balance"`
+	Lanes    map[string]lane `json:"lanes,omitempty"` // what was folded of each process's, by its ID
+}
+
+// lane is what was folded of one process's entries.
+type lane struct {
+	Sequence uint64 `json:"sequence"` // the largest number
+	Sum      Micros `json:"sum"`
+	At       int64  `json:"at"` // when the last was made, Unix seconds
+}
+
+// sums is what a ledger adds up to, seen from one lane.
+type sums struct {
+	mine, others     Micros
+	sequence, folded uint64 // the largest numbers of the lane, and of those of its entries that are folded
+	unfolded         int
+}
+
+// sums reads a ledger.
+func (s *Service) sums(ctx context.Context, organization string) (sums, error) {
+	var result sums
+	err := s.store.View(ctx, storage.Namespace(organization), func(tx storage.Tx) error {
+		point, waiting, err := readLedger(tx, storage.Range{Start: checkpointKey(), End: storage.After([]byte(lanePrefix))})
+		if err != nil {
+			return err
+		}
+		own := point.Lanes[s.replicas.ID()]
+		result = sums{mine: own.Sum, others: point.Balance - own.Sum, sequence: own.Sequence, folded: own.Sequence, unfolded: len(waiting)}
+		for _, w := range waiting {
+			if w.Lane != s.replicas.ID() {
+				result.others += w.Amount
+				continue
+			}
+			result.mine += w.Amount
+			result.sequence = max(result.sequence, w.Number)
+		}
+		return nil
+	})
+	return result, stored.Error(err)
+}
+
+// readLedger reads the checkpoint and the entries in lanes from ranges of keys
+// of which the first begins with the checkpoint's.
+func readLedger(tx storage.Tx, ranges ...storage.Range) (point checkpoint, waiting []entryRecord, err error) {
+	for _, r := range ranges {
+		for e, err := range tx.Scan(r) {
+			if err != nil {
+				return point, nil, err
+			}
+			if string(e.Key) == checkpointName {
+				err = json.Unmarshal(e.Value, &point)
+			} else {
+				var w entryRecord
+				err = json.Unmarshal(e.Value, &w)
+				w.Lane, w.Number = parseLaneKey(e.Key)
+				waiting = append(waiting, w)
+			}
+			if err != nil {
+				return point, nil, err
+			}
+		}
+	}
+	if point.Format == checkpointFormat {
+		return point, waiting, nil
+	}
+	point.Format = checkpointFormat
+	log := storage.Prefix([]byte(entryPrefix))
+	log.Start = entryKey(point.Sequence + 1)
+	for e, err := range tx.Scan(log) {
+		if err != nil {
+			return point, nil, err
+		}
+		var record entryRecord
+		if err := json.Unmarshal(e.Value, &record); err != nil {
+			return point, nil, err
+		}
+		point.Sequence = entrySequence(e.Key)
+		point.Balance += record.Amount
+	}
+	return point, waiting, nil
+}
+
+// foldIfDue asks for a ledger to be folded where that many entries wait for it.
+// A later entry asks again where nobody has time for it now.
+func (s *Service) foldIfDue(l *ledger, unfolded int64) {
+	if unfolded < int64(s.foldEvery) || !l.folding.CompareAndSwap(false, true) {
+		return
+	}
+	select {
+	case s.folds <- l:
+	default:
+		l.folding.Store(false)
+	}
+}
+
+// fold moves what is in lanes into the log.
+func (s *Service) fold(ctx context.Context, l *ledger) error {
+	defer l.folding.Store(false)
+	for {
+		more, err := s.foldSome(ctx, l)
+		if err != nil {
+			return fmt.Errorf("ledger of %s: %w", l.organization, err)
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// foldSome moves up to foldMost entries. Charges wait for those that run while
+// the end of this process's lane is taken, so that none is added before it, but
+// not while entries are moved.
+func (s *Service) foldSome(ctx context.Context, l *ledger) (more bool, err error) {
+	l.mu.Lock()
+	end := l.sequence.Load() + 1
+	l.mu.Unlock()
+	own := s.replicas.ID()
+	moved := 0
+	err = s.store.Update(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
+		point, waiting, err := readLedger(tx,
+			storage.Range{Start: checkpointKey(), End: laneKey(own, end), Limit: foldMost},
+			storage.Range{Start: storage.After(laneKeys(own)), End: storage.After([]byte(lanePrefix)), Limit: foldMost})
+		if err != nil {
+			return err
+		}
+		more = len(waiting) >= foldMost-1 // there may be a checkpoint besides
+		if moved = len(waiting); moved == 0 {
+			return nil
+		}
+		slices.SortStableFunc(waiting, func(a, b entryRecord) int { return int(a.CreatedAt - b.CreatedAt) })
+		for _, w := range waiting {
+			point.add(w)
+			if err := errors.Join(storage.SetJSON(tx, entryKey(point.Sequence), w), tx.Delete(laneKey(w.Lane, w.Number))); err != nil {
+				return err
+			}
+		}
+		point.forget(s.now().Unix()-forgetAge, func(id string) bool { return id == own || s.replicas.Living(id) })
+		return storage.SetJSON(tx, checkpointKey(), point)
+	})
+	if err == nil {
+		l.unfolded.Add(int64(-moved))
+	}
+	return more, err
+}
+
+// add counts an entry as the next of the log.
+func (c *checkpoint) add(e entryRecord) {
+	c.Sequence++
+	c.Balance += e.Amount
+	if c.Lanes == nil {
+		c.Lanes = map[string]lane{}
+	}
+	sum := c.Lanes[e.Lane]
+	c.Lanes[e.Lane] = lane{Sequence: max(sum.Sequence, e.Number), Sum: sum.Sum + e.Amount, At: max(sum.At, e.CreatedAt)}
+}
+
+// forget leaves out the lanes of processes that are gone and have written nothing
+// since a time, Unix seconds.
+func (c *checkpoint) forget(before int64, living func(id string) bool) {
+	for id, sum := range c.Lanes {
+		if sum.At < before && !living(id) {
+			delete(c.Lanes, id)
+		}
+	}
+}
