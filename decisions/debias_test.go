@@ -48,8 +48,12 @@ func TestDebiasEvensOutPlaces(t *testing.T) {
 	}
 	for name, tt := range tests {
 		for _, debias := range []bool{false, true} {
+			orders := 1
+			if debias {
+				orders = 40
+			}
 			t.Run(name+" "+strconv.FormatBool(debias), func(t *testing.T) {
-				f := newFixture(t, &modeltest.Script{Scores: preferFirst, Infos: []model.Info{{ID: model.DefaultDecider, Decides: true, Debias: debias}}})
+				f := newFixture(t, &modeltest.Script{Scores: preferFirst, Infos: []model.Info{{ID: model.DefaultDecider, Decides: true, Debias: orders}}})
 				tt.question.Name, tt.question.Instructions = "q", "Which?"
 				resp, err := f.Decide(t.Context(), f.caller, request(tt.question))
 				if err != nil {
@@ -70,6 +74,80 @@ func TestDebiasEvensOutPlaces(t *testing.T) {
 					t.Errorf("charged %d tokens for one question", resp.Usage.InputTokens)
 				}
 			})
+		}
+	}
+}
+
+// biased is a model that knows the weights of options and likes places.
+func biased(weights map[string]float64, place func(int) float64) func(context.Context, *model.ScoreRequest) (*model.Scores, error) {
+	return func(_ context.Context, req *model.ScoreRequest) (*model.Scores, error) {
+		s := &model.Scores{QuestionTokens: 1}
+		sum := 0.0
+		for i, o := range req.Options {
+			p := weights[o.Texts[0]] * place(i)
+			s.Probabilities = append(s.Probabilities, p)
+			sum += p
+		}
+		for i := range s.Probabilities {
+			s.Probabilities[i] /= sum
+		}
+		return s, nil
+	}
+}
+
+// TestDebiasedAnswersDoNotDependOnTheOrder asks a model with a strong preference
+// for places the same in different orders.
+func TestDebiasedAnswersDoNotDependOnTheOrder(t *testing.T) {
+	weights := map[string]float64{"a": 5, "b": 3, "c": 1, "d": 1}
+	f := newFixture(t, &modeltest.Script{Scores: biased(weights, func(i int) float64 { return math.Exp(-1.5 * float64(i)) })})
+	for _, order := range []string{"abcd", "dcba", "bdac", "cabd"} {
+		var criteria []string
+		for _, name := range order {
+			criteria = append(criteria, `"`+string(name)+`":null`)
+		}
+		req := request(Question{Name: "q", Type: Choice, Criteria: json.RawMessage("{" + strings.Join(criteria, ",") + "}")})
+		req.Debias = 4
+		resp, err := f.Decide(t.Context(), f.caller, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range resp.Answers[0].Outcomes {
+			if want := weights[o.Name] / 10; math.Abs(o.Probability-want) > 1e-9 {
+				t.Errorf("%s: %s has %v, want %v", order, o.Name, o.Probability, want)
+			}
+		}
+		if v := resp.Answers[0].OrderVariation; v < 0.3 || v > 1 {
+			t.Errorf("%s: the orders differ by %v", order, v)
+		}
+	}
+}
+
+// TestPriorIsTakenOut has a model that likes an option whatever the state is.
+func TestPriorIsTakenOut(t *testing.T) {
+	f := newFixture(t, &modeltest.Script{
+		Infos:  []model.Info{{ID: model.DefaultDecider, Decides: true, PriorStates: 20}},
+		Scores: biased(map[string]float64{"a": 9, "b": 1}, func(int) float64 { return 1 }),
+	})
+	req := request(Question{Name: "q", Type: Choice, Criteria: json.RawMessage(`{"a":null,"b":null}`)})
+	for i := range 12 {
+		resp, err := f.Decide(t.Context(), f.caller, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 0.9
+		if i >= leastStates {
+			want = 0.5
+		}
+		if got := resp.Answers[0].Outcomes[0].Probability; math.Abs(got-want) > 1e-9 {
+			t.Errorf("state %d: got %v, want %v", i, got, want)
+		}
+	}
+	if len(f.priors.last) != 1 {
+		t.Errorf("%d priors", len(f.priors.last))
+	}
+	for key := range f.priors.last {
+		if !strings.HasPrefix(key, f.caller.Organization+" ") {
+			t.Errorf("the prior %q is nobody's", key)
 		}
 	}
 }

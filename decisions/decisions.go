@@ -10,6 +10,7 @@
 package decisions
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -40,6 +41,7 @@ type Service struct {
 	models      *model.Models
 	accounts    *accounts.Service
 	states      States
+	priors      priors
 	concurrency int
 }
 
@@ -85,7 +87,7 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	plans := make([]*plan, len(p.questions))
 	for i := range p.questions {
 		p.questions[i].labels = s.models.Labels(ctx, info.ID, len(p.questions[i].options))
-		plans[i] = newPlan(&p.questions[i], info.Debias)
+		plans[i] = newPlan(&p.questions[i], cmp.Or(req.Debias, info.Debias, 1))
 	}
 	base := model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix()}
 	if err := s.checkWindow(ctx, info, base, plans); err != nil {
@@ -96,7 +98,11 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	if err := s.run(running, base, plans); err != nil {
 		return nil, accounts.Cause(running, err)
 	}
+	if info.PriorStates > 0 {
+		s.priors.take(c.Organization, info, plans)
+	}
 	resp := newResponse(info.ID, plans)
+	resp.ordered = req.Debias > 0
 	use := accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: resp.Usage.InputTokens}
 	if _, err := s.accounts.Charge(ctx, c, use, nil); err != nil {
 		return nil, err
@@ -124,7 +130,7 @@ func (s *Service) decider(id string) (model.Info, error) {
 func (s *Service) checkWindow(ctx context.Context, info model.Info, base model.ScoreRequest, plans []*plan) error {
 	var questions strings.Builder
 	var images []model.Part
-	for _, p := range plans {
+	for _, p := range leaves(plans) {
 		questions.WriteString(p.first.text + "\n")
 		for _, image := range p.question.images {
 			images = append(images, image)
@@ -152,9 +158,13 @@ func (s *Service) checkWindow(ctx context.Context, info model.Info, base model.S
 // newResponse folds the results of all plans.
 func newResponse(modelID string, plans []*plan) *Response {
 	resp := &Response{Model: modelID, Answers: make([]Answer, len(plans))}
-	resp.Usage.InputTokens = plans[0].first.scores.StateTokens
 	for i, p := range plans {
 		resp.Answers[i] = answer(p.question, p.result())
+		resp.Answers[i].OrderVariation = p.variation
+	}
+	asked := leaves(plans)
+	resp.Usage.InputTokens = asked[0].first.scores.StateTokens
+	for _, p := range asked {
 		resp.Usage.InputTokens += p.first.scores.QuestionTokens
 	}
 	return resp

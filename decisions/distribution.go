@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"math"
+	"slices"
 
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -77,6 +78,19 @@ func uniform(p []float64) []float64 {
 		p[i] = 1 / float64(len(p))
 	}
 	return p
+}
+
+// logOf returns the logarithm of a probability, of no less than leastMass.
+func logOf(p float64) float64 { return math.Log(max(p, leastMass)) }
+
+// softmax returns the probabilities with these logarithms, up to a common term.
+func softmax(logs []float64) []float64 {
+	most := slices.Max(logs)
+	p := make([]float64, len(logs))
+	for i, x := range logs {
+		p[i] = math.Exp(x - most)
+	}
+	return normalize(p)
 }
 
 // skipBelow is the mass under which a group is not asked about: its options

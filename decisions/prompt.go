@@ -22,7 +22,7 @@ const reminder = "Reply with the label only.\n\n"
 // prefix returns what all questions of a decision are asked about.
 func (p *parsed) prefix() []model.Part {
 	parts := make([]model.Part, 0, 1+len(p.images))
-	parts = append(parts, model.Text(model.Quote(p.state)+"\n\n"))
+	parts = append(parts, model.Text(p.examples+model.Quote(p.state)+"\n\n"))
 	for _, img := range p.images {
 		parts = append(parts, img)
 	}
@@ -42,7 +42,7 @@ func ask(q *question) (string, []model.Option) {
 	var b strings.Builder
 	b.WriteString(reminder + q.asked())
 	switch {
-	case q.kind == Score && q.reversed:
+	case q.kind == Score && q.place(0) > 0:
 		b.WriteString("The answers are levels of a scale, from the last to the first.\n")
 	case q.kind == Score:
 		b.WriteString("The answers are levels of a scale, from the first to the last.\n")
@@ -105,10 +105,7 @@ func split(options []option) [][]option {
 // label returns the label of the option or group at a place in the list. Those
 // of a choice and of groups go by the place; the others mean the same wherever they stand.
 func (q *question) label(place int) string {
-	index := place
-	if q.reversed {
-		index = len(q.options) - 1 - place
-	}
+	index := q.place(place)
 	switch q.kind {
 	case Noul:
 		return [2]string{"Yes", "No"}[index]
@@ -117,6 +114,46 @@ func (q *question) label(place int) string {
 	default:
 		return q.labels[place]
 	}
+}
+
+// place returns where the option at a place stood in the question asked.
+func (q *question) place(now int) int {
+	if q.order == nil {
+		return now
+	}
+	return q.order[now]
+}
+
+// inOrder returns q with its options in another order.
+func (q *question) inOrder(order []int) *question {
+	moved := *q
+	moved.order, moved.options = order, make([]option, len(order))
+	for i, from := range order {
+		moved.options[i] = q.options[from]
+	}
+	return &moved
+}
+
+// orders returns the further orders in which q is asked so that there are count
+// of them, or as many as it has: shifts evenly apart, and of a scale, which has a
+// direction, the opposite one.
+func (q *question) orders(count int) [][]int {
+	n := len(q.options)
+	var orders [][]int
+	if q.kind == Score {
+		count = min(count, 2)
+	}
+	count = min(count, n)
+	for k := 1; k < count; k++ {
+		order := make([]int, n)
+		for i := range order {
+			if order[i] = (i + k*n/count) % n; q.kind == Score {
+				order[i] = n - 1 - i
+			}
+		}
+		orders = append(orders, order)
+	}
+	return orders
 }
 
 // describe returns an answer in words: its name, except for a level's, which is

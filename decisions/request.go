@@ -10,6 +10,7 @@ const (
 	MaxOptions      = 255
 	MinLevels       = 2
 	MaxLevels       = 10
+	MaxExamples     = 100
 	MaxImages       = 4
 	MaxImageSize    = 4 << 20
 	MaxImagesSize   = 8 << 20
@@ -30,6 +31,27 @@ type Request struct {
 
 	// MaxQuestions is how many questions are taken; 0 is [MaxQuestions].
 	MaxQuestions int
+
+	// Debias is in how many orders each question is asked, 1 to [MaxOptions]; 0 is
+	// as the model is set up.
+	Debias int
+
+	// Examples are states with their right answers, at most [MaxExamples].
+	Examples []Example
+}
+
+// Example is a state with the right answers to some of the questions of its
+// request.
+type Example struct {
+	State   json.RawMessage // as that of a request, without references
+	Answers []ExampleAnswer
+}
+
+// ExampleAnswer is a right answer: true or false to a [Noul], the name of an
+// option of a [Choice], the index of a level of a [Score].
+type ExampleAnswer struct {
+	Question string
+	Value    json.RawMessage
 }
 
 // Type is the type of a question.
@@ -40,6 +62,7 @@ const (
 	Noul   Type = "noul"   // yes or no
 	Choice Type = "choice" // one of several named options
 	Score  Type = "score"  // a place on an ordered scale
+	Labels Type = "labels" // any number of several named options
 )
 
 // Question is one question about the state.
@@ -55,6 +78,7 @@ type Question struct {
 	//     optional, and their descriptions.
 	//   - Choice: an object of [MinOptions] to [MaxOptions] options, from name to
 	//     description, or null for an option without one. Their order is kept.
+	//   - Labels: as Choice, and one option is enough.
 	//   - Score: an array of [MinLevels] to [MaxLevels] descriptions, in order; null
 	//     for a level without one.
 	Criteria json.RawMessage

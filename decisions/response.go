@@ -11,6 +11,8 @@ type Response struct {
 	Model   string
 	Answers []Answer
 	Usage   Usage
+
+	ordered bool // the caller wants to know how the orders differed
 }
 
 // Usage counts the tokens of a decision.
@@ -35,8 +37,13 @@ type Answer struct {
 
 	// Outcomes are the options or levels of a Choice or Score, in the order
 	// asked. Their probabilities sum to 1.
+	// Those of Labels are independent of each other.
 	Outcomes   []Outcome
 	Confidence float64 // Choice, Score: the probability of the most likely outcome
+
+	// OrderVariation is the largest difference of a probability between two of the
+	// orders in which the question was asked; 0 where it was asked in one.
+	OrderVariation float64
 }
 
 // Outcome is one possible answer and its probability.
@@ -51,6 +58,12 @@ func answer(q *question, p []float64) Answer {
 	a := Answer{Name: q.name, Type: q.kind}
 	if q.kind == Noul {
 		a.Noul = p[0]
+		return a
+	}
+	if q.kind == Labels {
+		for i, o := range q.options {
+			a.Outcomes = append(a.Outcomes, Outcome{Name: o.name, Probability: p[i]})
+		}
 		return a
 	}
 	best := likeliest(p)
@@ -82,6 +95,10 @@ func (a *Answer) Best() int {
 	return best
 }
 
+// labelHolds is the probability from which an option of a Labels question is one
+// of its labels.
+const labelHolds = 0.5
+
 // Write writes the response as the interface shows it. Questions, options and
 // levels keep their order.
 func (r *Response) Write(w *jsonout.Writer) {
@@ -89,7 +106,7 @@ func (r *Response) Write(w *jsonout.Writer) {
 	w.Name("model").String(r.Model)
 	w.Name("answers").Object()
 	for i := range r.Answers {
-		r.Answers[i].write(w.Name(r.Answers[i].Name))
+		r.Answers[i].write(w.Name(r.Answers[i].Name), r.ordered)
 	}
 	w.EndObject()
 	w.Name("usage").Object()
@@ -102,7 +119,7 @@ func (r *Response) Write(w *jsonout.Writer) {
 // MarshalJSON returns what [Response.Write] writes.
 func (r Response) MarshalJSON() ([]byte, error) { return jsonout.Encode(&r), nil }
 
-func (a *Answer) write(w *jsonout.Writer) {
+func (a *Answer) write(w *jsonout.Writer, ordered bool) {
 	w.Object()
 	w.Name("type").String(string(a.Type))
 	switch a.Type {
@@ -117,6 +134,18 @@ func (a *Answer) write(w *jsonout.Writer) {
 		writeLegend(w.Name("legend"), a.Outcomes)
 		writeProbabilities(w.Name("probabilities"), a.Outcomes)
 		w.Name("confidence").Float(a.Confidence)
+	case Labels:
+		w.Name("labels").Array()
+		for i := range a.Outcomes {
+			if a.Outcomes[i].Probability >= labelHolds {
+				w.String(a.Outcomes[i].Name)
+			}
+		}
+		w.EndArray()
+		writeProbabilities(w.Name("probabilities"), a.Outcomes)
+	}
+	if ordered {
+		w.Name("order_variation").Float(a.OrderVariation)
 	}
 	w.EndObject()
 }

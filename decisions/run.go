@@ -20,9 +20,16 @@ type plan struct {
 	first    *call
 	within   []*call // by group; nil for one that is skipped
 
-	// mirror asks the same with the options in reverse order; nil unless the
-	// model's preference for places is to be evened out.
-	mirror *plan
+	// orders ask the same with the options in other orders, so that the model's
+	// preference for places evens out.
+	orders []*plan
+
+	// parts ask about each option of a question by itself; the plan itself asks
+	// nothing then.
+	parts []*plan
+
+	prior     *prior // what the model answers whatever the state; nil: unknown
+	variation float64
 }
 
 // call is one call of the model and its result.
@@ -33,15 +40,17 @@ type call struct {
 	scores  *model.Scores
 }
 
-// newPlan plans the calls about q, twice where debias is set.
-func newPlan(q *question, debias bool) *plan {
+// newPlan plans the calls about q, in so many orders.
+func newPlan(q *question, orders int) *plan {
 	p := &plan{question: q, first: &call{images: q.images}}
-	if debias {
-		opposite := *q
-		opposite.options = slices.Clone(q.options)
-		slices.Reverse(opposite.options)
-		opposite.reversed = true
-		p.mirror = newPlan(&opposite, false)
+	if q.kind == Labels {
+		for _, o := range q.options {
+			p.parts = append(p.parts, newPlan(q.about(o), orders))
+		}
+		return p
+	}
+	for _, order := range q.orders(orders) {
+		p.orders = append(p.orders, newPlan(q.inOrder(order), 1))
 	}
 	if len(q.options) <= max(model.MaxLabels, len(q.labels)) {
 		p.first.text, p.first.options = ask(q)
@@ -74,18 +83,40 @@ func (p *plan) lookInside() []*call {
 	return calls
 }
 
-// result returns the probabilities of the question's options in order: the mean
-// of those asked in both orders where they were.
+// result returns the probabilities of the question's options in order. Those of
+// several orders are averaged in log space, where a preference for places is a
+// sum that shifts take out. It notes by how much they differed.
 func (p *plan) result() []float64 {
-	mean := p.own()
-	if p.mirror == nil {
-		return mean
+	if p.parts != nil {
+		all := make([]float64, len(p.parts))
+		for i, part := range p.parts {
+			all[i] = part.result()[0]
+			p.variation = max(p.variation, part.variation)
+		}
+		return all
 	}
-	opposite := p.mirror.own()
-	for i := range mean {
-		mean[i] = (mean[i] + opposite[len(mean)-1-i]) / 2
+	own := p.own()
+	least, most, logs := slices.Clone(own), slices.Clone(own), make([]float64, len(own))
+	for i, x := range own {
+		logs[i] = logOf(x)
 	}
-	return mean
+	for _, o := range p.orders {
+		for place, x := range o.own() {
+			i := o.question.order[place]
+			logs[i] += logOf(x)
+			least[i], most[i] = min(least[i], x), max(most[i], x)
+		}
+	}
+	for i := range own {
+		p.variation = max(p.variation, most[i]-least[i])
+	}
+	if p.orders == nil && p.prior == nil {
+		return own
+	}
+	for i := range logs {
+		logs[i] /= float64(1 + len(p.orders))
+	}
+	return softmax(p.prior.without(logs))
 }
 
 // own returns the probabilities in the order in which p asks.
@@ -110,7 +141,7 @@ func (p *plan) own() []float64 {
 // come, then those together, then the calls about groups. It returns when all
 // its calls have.
 func (s *Service) run(ctx context.Context, base model.ScoreRequest, plans []*plan) error {
-	asked := withMirrors(plans)
+	asked := allOf(plans)
 	first := make([]*call, len(asked))
 	for i, p := range asked {
 		first[i] = p.first
@@ -128,13 +159,25 @@ func (s *Service) run(ctx context.Context, base model.ScoreRequest, plans []*pla
 	return s.score(ctx, base, second)
 }
 
-// withMirrors returns the plans and, behind them, their mirrors.
-func withMirrors(plans []*plan) []*plan {
-	all := slices.Clone(plans)
+// leaves returns the plans that ask something, in one order: those given, or
+// their parts.
+func leaves(plans []*plan) []*plan {
+	var all []*plan
 	for _, p := range plans {
-		if p.mirror != nil {
-			all = append(all, p.mirror)
+		if p.parts != nil {
+			all = append(all, p.parts...)
+		} else {
+			all = append(all, p)
 		}
+	}
+	return all
+}
+
+// allOf returns the leaves and, behind them, the same in other orders.
+func allOf(plans []*plan) []*plan {
+	all := leaves(plans)
+	for _, p := range all {
+		all = append(all, p.orders...)
 	}
 	return all
 }

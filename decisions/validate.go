@@ -20,7 +20,7 @@ type question struct {
 	options      []option
 	images       []model.Image // of the question alone
 	labels       []string      // of a choice; fewer than its options where it is asked in groups
-	reversed     bool          // the options stand in the opposite of the order asked
+	order        []int         // where the options stood in the question asked; nil: as they stand
 }
 
 // option is one possible answer.
@@ -33,6 +33,7 @@ type option struct {
 type parsed struct {
 	state     string // a string's text, or the JSON of an object or array
 	reference reference
+	examples  string // as the model reads them
 	questions []question
 	images    []model.Image
 }
@@ -58,6 +59,13 @@ func parse(req *Request) (*parsed, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req.Debias < 0 || req.Debias > MaxOptions {
+		return nil, invalid("debias", "must be 1 to %d", MaxOptions)
+	}
+	examples, err := parseExamples(req.Examples, questions)
+	if err != nil {
+		return nil, err
+	}
 	var pictures pictures
 	images, err := pictures.parse("images", req.Images)
 	if err != nil {
@@ -68,7 +76,7 @@ func parse(req *Request) (*parsed, error) {
 			return nil, err
 		}
 	}
-	return &parsed{state: state, reference: referenceIn(req.State), questions: questions, images: images}, nil
+	return &parsed{state: state, reference: referenceIn(req.State), examples: examples, questions: questions, images: images}, nil
 }
 
 func parseState(raw json.RawMessage) (string, error) {
@@ -112,7 +120,7 @@ func parseQuestions(asked []Question, most int) ([]question, error) {
 func parseCriteria(path string, q *Question) ([]option, error) {
 	want, reason := jsonObject, "must be an object"
 	switch q.Type {
-	case Noul, Choice:
+	case Noul, Choice, Labels:
 	case Score:
 		want, reason = jsonArray, "must be an array"
 	case "":
@@ -136,7 +144,9 @@ func parseCriteria(path string, q *Question) ([]option, error) {
 	case Noul:
 		return parseNoul(path+"/criteria", q.Criteria)
 	case Choice:
-		return parseOptions(path+"/criteria", q.Criteria)
+		return parseOptions(path+"/criteria", q.Criteria, MinOptions)
+	case Labels:
+		return parseOptions(path+"/criteria", q.Criteria, 1)
 	default:
 		return parseLevels(path+"/criteria", q.Criteria)
 	}
@@ -164,13 +174,14 @@ func parseNoul(path string, criteria json.RawMessage) ([]option, error) {
 
 func yesOrNo() []option { return []option{{name: "Yes"}, {name: "No"}} }
 
-func parseOptions(path string, criteria json.RawMessage) ([]option, error) {
+// parseOptions reads at least least named options.
+func parseOptions(path string, criteria json.RawMessage, least int) ([]option, error) {
 	options, err := parseMembers(path, criteria, MaxOptions)
 	if err != nil {
 		return nil, err
 	}
-	if len(options) < MinOptions || len(options) > MaxOptions {
-		return nil, invalid(path, "must have %d to %d options", MinOptions, MaxOptions)
+	if len(options) < least || len(options) > MaxOptions {
+		return nil, invalid(path, "must have %d to %d options", least, MaxOptions)
 	}
 	return options, nil
 }

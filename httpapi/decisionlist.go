@@ -10,7 +10,6 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
-	"github.com/seed-506d8e5d/svc/model"
 )
 
 // The limits of POST /v1/decisions beyond those of package decisions.
@@ -33,10 +32,8 @@ func (a *API) createDecisions(c *call) error {
 		return err
 	}
 	c.model = req.Model
-	if _, err := a.service.Model(c.caller, req.Model); fault.Is(err, fault.NotFound) && c.caller.Allow(req.Model) == nil {
-		e := fault.Missing(model.CodeNotFound, "model", req.Model)
-		e.Param = "model"
-		return e
+	if err := a.exists(c, req.Model); err != nil {
+		return err
 	}
 	resp, err := a.service.Decide(c.ctx(), c.caller, req)
 	if err != nil {

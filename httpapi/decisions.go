@@ -61,6 +61,18 @@ func decodeDecision(root *jsonin.Node) (*decisions.Request, error) {
 			break
 		}
 	}
+	if n := root.Field("debias").Int(); n != nil {
+		if req.Debias = *n; *n < 1 {
+			root.Field("debias").Fail("must be 1 to %d", decisions.MaxOptions)
+		}
+	}
+	for _, example := range root.Field("examples").First(decisions.MaxExamples + 1) {
+		e := decisions.Example{State: example.Field("state").Raw()}
+		for answer := range example.Field("answers").Fields() {
+			e.Answers = append(e.Answers, decisions.ExampleAnswer{Question: answer.Name(), Value: answer.Raw()})
+		}
+		req.Examples = append(req.Examples, e)
+	}
 	for _, image := range root.Field("images").First(decisions.MaxImages + 1) {
 		req.Images = append(req.Images, decodeImage(image))
 	}

@@ -155,6 +155,7 @@ func (a *API) routes() map[string]methods {
 
 		decisionsPath:   {"POST": authenticated(a.decide)},
 		"/v1/decisions": {"POST": authenticated(a.createDecisions)},
+		"/v1/rerank":    {"POST": authenticated(a.rerank)},
 
 		"/v1/models":            {"GET": authenticated(a.listModels)},
 		"/v1/models/{model...}": {"GET": authenticated(a.getModel)},

@@ -83,6 +83,7 @@ var foreignRoutes = map[string]foreign{
 	"POST /v1/systemone ":                       {`{"model":"svc-snap-preview","state":{"file_id":"{file_id}"},"questions":{"q":{"type":"noul"}}}`, 404},
 	"POST /v1/systemone  ":                      {`{"model":"svc-snap-preview","state":{"conversation":"{conversation_id}"},"questions":{"q":{"type":"noul"}}}`, 404},
 	"POST /v1/decisions":                        {"{}", 400},
+	"POST /v1/rerank":                           {"{}", 400},
 	"GET /v1/models":                            {"", 200},
 	"GET /v1/models/{model...}":                 {"", 200},
 	"POST /v1/responses":                        {`{"model":"svc-preview","input":"Hi","previous_response_id":"{response_id}"}`, 404},

@@ -57,6 +57,7 @@ func TestOpenAPIDescribesSuccess(t *testing.T) {
 			"b":{"type":"choice","instructions":"?","criteria":{"x":null,"y":"z"}},"c":{"type":"score","instructions":"?","criteria":["low",{"very":"high"}]}}}`},
 		{"POST", "/v1/decisions", `{"model":"svc-snap-preview","input":"x","questions":[{"type":"predicate","instructions":"?"},
 			{"type":"choice","instructions":"?","choices":[{"value":"x"},{"value":true}]},{"type":"score","instructions":"?","levels":[{"label":"low"},{"label":"high"}]}]}`},
+		{"POST", "/v1/rerank", `{"model":"svc-snap-preview","query":"x","documents":["x",{"text":"y"}],"return_documents":true}`},
 		{"GET", "/v1/models", ""},
 		{"GET", "/v1/models/svc-preview", ""},
 		{"POST", "/v1/responses", `{"model":"svc-preview","input":"Hi","stream":true,"tools":[{"type":"function","name":"f"}],"tool_choice":"required"}`},

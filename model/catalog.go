@@ -23,10 +23,16 @@ type Info struct {
 	ContextWindow    int      // tokens; 0 is [DefaultContextWindow]
 	ReasoningEfforts []string // those of [Efforts] that it takes; nil is all
 
-	// Debias asks it each question of a decision twice, the second time with the
-	// options in reverse order, and takes the mean: many models prefer an option
-	// for its place.
-	Debias bool
+	// Debias is in how many orders it is asked each question of a decision, 0 and 1
+	// for one: many models prefer an option for its place. The orders are cyclic
+	// shifts, and both directions for a scale; the answers are averaged in log
+	// space.
+	Debias int
+
+	// PriorStates is from how many states before, of the same organization and
+	// question, a model's liking of some options whatever the state is estimated
+	// and taken out of its answers; 0 does not.
+	PriorStates int
 }
 
 // Window returns the context window in tokens.

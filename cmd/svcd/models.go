@@ -194,11 +194,12 @@ func (d *decoder) server(n *jsonin.Node) *openai.Server {
 // model decodes a model, whose prices and name are up to the caller.
 func (d *decoder) model(n *jsonin.Node, name string) openai.Model {
 	only(n, "id", "owned_by", "generates", "decides", "context_window", "vision", "reasoning_efforts", "debias",
-		"ask_probabilities", "prices", "targets", "aliases", "label_mass")
+		"ask_probabilities", "prices", "targets", "aliases", "label_mass", "prior_states")
 	m := openai.Model{
 		Info: model.Info{
 			OwnedBy: n.Field("owned_by").Text(), ContextWindow: positive(n.Field("context_window")),
-			Generates: n.Field("generates").True(), Decides: n.Field("decides").True(), Debias: n.Field("debias").True(),
+			Generates: n.Field("generates").True(), Decides: n.Field("decides").True(), Debias: orders(n.Field("debias")),
+			PriorStates: positive(n.Field("prior_states")),
 		},
 		Vision: n.Field("vision").True(), AskProbabilities: n.Field("ask_probabilities").True(),
 	}
@@ -272,6 +273,17 @@ func prices(n *jsonin.Node) *accounts.Prices {
 		}
 	}
 	return &p
+}
+
+// orders decodes in how many orders a question is asked; true is two.
+func orders(n *jsonin.Node) int {
+	if string(n.Raw()) == "true" {
+		return 2
+	}
+	if string(n.Raw()) == "false" {
+		return 0
+	}
+	return positive(n)
 }
 
 // positive decodes a number above 0; absent is 0.

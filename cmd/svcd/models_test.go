@@ -55,7 +55,7 @@ func TestParseModels(t *testing.T) {
 					Targets: []openai.Target{{Server: gpu, Model: "qwen"}, {Server: cloud, Model: "gpt"}},
 				},
 				{
-					Info:   model.Info{ID: "svc-snap-preview", Decides: true, Debias: true},
+					Info:   model.Info{ID: "svc-snap-preview", Decides: true, Debias: 2},
 					Vision: true, AskProbabilities: true,
 					Targets: []openai.Target{{Server: gpu, Model: "qwen", NoThinking: openai.TemplateOff}},
 				},
