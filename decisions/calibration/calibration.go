@@ -1,0 +1,289 @@
+// Package calibration makes probabilities mean what they say: it learns from rows
+// with right answers how a model's probabilities have to be bent so that of all
+// answers with a probability of p a share of p is right.
+//
+// [Choose] fits the ways there are to bend them and keeps the one that holds best
+// on rows it was not fitted to; [Map.Apply] bends. [Measure] says how well
+// probabilities hold, and [Thresholds] from which confidence on an error rate is
+// kept. The package is statistics alone: it knows nothing of models or storage.
+package calibration
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/optimize"
+)
+
+// Row is one answer of a model and the right one.
+type Row struct {
+	P     []float64 // probabilities of the options, which sum to 1
+	Right int       // the index of the right option
+}
+
+// Method is a way to bend probabilities.
+type Method string
+
+// The methods, the simplest first.
+const (
+	Raw         Method = "raw"         // leaves them as they are
+	Temperature Method = "temperature" // divides all log-probabilities by one number
+	Platt       Method = "platt"       // a line in the log odds
+	Isotonic    Method = "isotonic"    // any curve that rises
+)
+
+// Map bends probabilities. Platt and isotonic maps bend the probability of the
+// first of two options, and of more the largest, the others sharing what is left
+// as before. The zero value leaves them as they are.
+type Map struct {
+	Method Method    `json:"method"`
+	T      float64   `json:"t,omitempty"`
+	A      float64   `json:"a,omitempty"`
+	B      float64   `json:"b,omitempty"`
+	X      []float64 `json:"x,omitempty"` // isotonic: where the curve is given, rising
+	Y      []float64 `json:"y,omitempty"`
+}
+
+// tiny keeps logarithms finite.
+const tiny = 1e-12
+
+// Apply returns p bent. p is not changed; the result sums to 1.
+func (m *Map) Apply(p []float64) []float64 {
+	switch m.Method {
+	case Temperature:
+		return temper(p, m.T)
+	case Platt:
+		return bend(p, func(x float64) float64 { return sigmoid(m.A*logit(x) + m.B) })
+	case Isotonic:
+		return bend(p, m.curve)
+	}
+	return slices.Clone(p)
+}
+
+func temper(p []float64, t float64) []float64 {
+	q, sum := make([]float64, len(p)), 0.0
+	for i, x := range p {
+		q[i] = math.Pow(max(x, tiny), 1/t)
+		sum += q[i]
+	}
+	for i := range q {
+		q[i] /= sum
+	}
+	return q
+}
+
+// bend replaces the probability that a curve is about. The most likely of more
+// than two options stays the most likely.
+func bend(p []float64, curve func(float64) float64) []float64 {
+	at := subject(p)
+	x := curve(p[at])
+	rest := 1 - p[at]
+	if len(p) > 2 {
+		second := 0.0
+		for i, y := range p {
+			if i != at {
+				second = max(second, y)
+			}
+		}
+		share := 1 / float64(len(p)-1)
+		if rest > tiny {
+			share = second / rest
+		}
+		x = max(x, share/(1+share))
+	}
+	q := make([]float64, len(p))
+	for i, y := range p {
+		switch {
+		case i == at:
+			q[i] = x
+		case rest > tiny:
+			q[i] = y / rest * (1 - x)
+		default:
+			q[i] = (1 - x) / float64(len(p)-1)
+		}
+	}
+	return q
+}
+
+// subject is the option whose probability a curve bends.
+func subject(p []float64) int {
+	if len(p) == 2 {
+		return 0
+	}
+	return likeliest(p)
+}
+
+func likeliest(p []float64) int {
+	best := 0
+	for i, x := range p {
+		if x > p[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+func logit(x float64) float64 {
+	x = min(max(x, tiny), 1-tiny)
+	return math.Log(x / (1 - x))
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// curve returns the value of an isotonic map, in between those given on a line.
+func (m *Map) curve(x float64) float64 {
+	if len(m.X) == 0 {
+		return x
+	}
+	i, _ := slices.BinarySearch(m.X, x)
+	switch {
+	case i == 0:
+		return m.Y[0]
+	case i == len(m.X):
+		return m.Y[i-1]
+	}
+	along := (x - m.X[i-1]) / (m.X[i] - m.X[i-1])
+	return m.Y[i-1] + along*(m.Y[i]-m.Y[i-1])
+}
+
+// folds is into how many parts rows are divided to choose a method.
+const folds = 5
+
+// MinRows is how many rows a calibration takes at least.
+const MinRows = 4 * folds
+
+// Choose returns the map that gave the right answers the most probability on rows
+// that it was not fitted to, fitted to all rows, and the probabilities that maps
+// of its method gave to the rows they were not fitted to. There are at least
+// [MinRows] rows, all with the same number of options, in an order that means
+// nothing. A simpler method is kept unless another is better by more than chance
+// explains.
+func Choose(rows []Row) (Map, [][]float64) {
+	best, bestLoss := Map{Method: Raw}, []float64(nil)
+	var bestHeld [][]float64
+	for _, method := range []Method{Raw, Temperature, Platt, Isotonic} {
+		held, losses := make([][]float64, len(rows)), make([]float64, len(rows))
+		for fold := range folds {
+			var others []Row
+			for i, row := range rows {
+				if i%folds != fold {
+					others = append(others, row)
+				}
+			}
+			m := fit(method, others)
+			for i := fold; i < len(rows); i += folds {
+				held[i] = m.Apply(rows[i].P)
+				losses[i] = -math.Log(max(held[i][rows[i].Right], tiny))
+			}
+		}
+		if bestLoss == nil || better(losses, bestLoss) {
+			best, bestLoss, bestHeld = Map{Method: method}, losses, held
+		}
+	}
+	return fit(best.Method, rows), bestHeld
+}
+
+// better reports whether losses are lower than others by more than a standard
+// error of the difference.
+func better(losses, others []float64) bool {
+	n := float64(len(losses))
+	mean, square := 0.0, 0.0
+	for i := range losses {
+		d := others[i] - losses[i]
+		mean += d / n
+		square += d * d / n
+	}
+	return mean > math.Sqrt(max(square-mean*mean, 0)/n)
+}
+
+func fit(method Method, rows []Row) Map {
+	m := Map{Method: method}
+	switch method {
+	case Temperature:
+		x := minimize([]float64{0}, func(x []float64) float64 {
+			return loss(rows, func(p []float64) []float64 { return temper(p, math.Exp(x[0])) })
+		})
+		m.T = math.Exp(x[0])
+	case Platt:
+		x := minimize([]float64{1, 0}, func(x []float64) float64 {
+			sum := 1e-3 * ((x[0]-1)*(x[0]-1) + x[1]*x[1]) * float64(len(rows)) / 100 // no line is infinitely steep
+			for _, row := range rows {
+				at := subject(row.P)
+				q := sigmoid(x[0]*logit(row.P[at]) + x[1])
+				if row.Right != at {
+					q = 1 - q
+				}
+				sum -= math.Log(max(q, tiny))
+			}
+			return sum
+		})
+		m.A, m.B = max(x[0], 0), x[1]
+	case Isotonic:
+		m.X, m.Y = rising(rows)
+	}
+	return m
+}
+
+func loss(rows []Row, change func([]float64) []float64) float64 {
+	sum := 0.0
+	for _, row := range rows {
+		sum -= math.Log(max(change(row.P)[row.Right], tiny))
+	}
+	return sum
+}
+
+// minimize returns where f is least, near x.
+func minimize(x []float64, f func([]float64) float64) []float64 {
+	result, err := optimize.Minimize(optimize.Problem{Func: f}, x, &optimize.Settings{FuncEvaluations: 2000}, &optimize.NelderMead{})
+	if err != nil && result == nil {
+		return x
+	}
+	return result.X
+}
+
+// rising fits the curve that rises and is nearest to the rows, by pooling
+// neighbours that fall. Each pool has half a right and half a wrong row more than
+// it has, so that nothing is certain.
+func rising(rows []Row) (x, y []float64) {
+	type pool struct{ from, to, right, count float64 }
+	sorted := make([]pool, len(rows))
+	for i, row := range rows {
+		at := subject(row.P)
+		sorted[i] = pool{from: row.P[at], to: row.P[at], count: 1}
+		if row.Right == at {
+			sorted[i].right = 1
+		}
+	}
+	slices.SortFunc(sorted, func(a, b pool) int { return compare(a.from, b.from) })
+	mean := func(p pool) float64 { return (p.right + 0.5) / (p.count + 1) }
+	var pools []pool
+	for _, p := range sorted {
+		for len(pools) > 0 && (pools[len(pools)-1].to == p.from || pools[len(pools)-1].right*p.count >= p.right*pools[len(pools)-1].count) {
+			before := pools[len(pools)-1]
+			p = pool{before.from, p.to, before.right + p.right, before.count + p.count}
+			pools = pools[:len(pools)-1]
+		}
+		pools = append(pools, p)
+	}
+	for _, p := range pools {
+		value := mean(p)
+		if n := len(y); n > 0 {
+			value = max(value, y[n-1])
+		}
+		x, y = append(x, p.from), append(y, value)
+		if p.to > p.from {
+			x, y = append(x, p.to), append(y, value)
+		}
+	}
+	return x, y
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
