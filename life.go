@@ -11,6 +11,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 )
 
 // endTimeout is how long work has to end once it is cancelled: to store what a
@@ -124,7 +125,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	if err := s.life.err(); err != nil {
 		return err
 	}
-	return s.store.Healthy(ctx)
+	return stored.Writable(ctx, s.store)
 }
 
 // Shutdown refuses new work from now on (Unavailable), lets the work that runs

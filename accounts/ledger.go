@@ -187,9 +187,13 @@ func (s *Service) look(ctx context.Context, l *ledger) error {
 // Afford returns nil where the caller's organization has credits and tokens. The
 // error is NoCredits (insufficient_credits) where its balance is not above zero,
 // and RateLimited (rate_limit_exceeded) where it has used up the tokens that it
-// may use at present. Afford does no I/O once the balance is known. It is called
-// before any model is.
+// may use at present. It is Unavailable (storage_unavailable) where what a model
+// answers could not be stored or charged. Afford does no I/O once the balance is
+// known. It is called before any model is.
 func (s *Service) Afford(ctx context.Context, c Caller) error {
+	if err := stored.Writable(ctx, s.store); err != nil {
+		return err
+	}
 	if s.own != nil {
 		return s.own.Afford(ctx, c)
 	}

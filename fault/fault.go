@@ -102,6 +102,7 @@ const (
 	CodeInternal      = "internal_error"
 	CodeUpstream      = "model_error"
 	CodeUnavailable   = "service_unavailable"
+	CodeStorage       = "storage_unavailable"
 )
 
 // Invalidf returns an Invalid error about the field or path param, with the

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/seed-506d8e5d/svc"
@@ -14,6 +15,8 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
+	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
 // TestBilling makes one call of each kind, and ones that fail, and reads what
@@ -120,5 +123,52 @@ func TestAClientThatHangsUpPaysForWhatWasGenerated(t *testing.T) {
 				t.Errorf("got %+v", used.Items)
 			}
 		})
+	}
+}
+
+// full is a store that cannot be written for the moment.
+type full struct {
+	storage.Store
+	now atomic.Bool
+}
+
+func (f *full) Healthy(context.Context) error {
+	if f.now.Load() {
+		return storage.ErrFull
+	}
+	return nil
+}
+
+func TestNoModelWorksForAStoreThatCannotBeWritten(t *testing.T) {
+	store := &full{Store: memstore.New()}
+	script := &modeltest.Script{Respond: func(*model.Request) modeltest.Answer { return modeltest.Text("a") }}
+	a := newAdminAPI(t, svc.Options{Backend: script, Store: store}, Options{})
+	_, key := newLimited(t, a, 0, 0)
+	store.now.Store(true)
+	refused := func(method, path, key, body string) {
+		t.Helper()
+		w := send(a, key, method, path, body)
+		if w.Code != 503 || !strings.Contains(w.Body.String(), `"storage_unavailable"`) || w.Header().Get("Retry-After") == "" {
+			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
+		}
+	}
+	for path, body := range generations() {
+		refused("POST", path, key, body)
+	}
+	refused("GET", "/readyz", "", "")
+	if n := len(script.Requests()) + len(script.ScoreCalls()); n > 0 {
+		t.Errorf("the model was called %d times", n)
+	}
+	if w := send(a, key, "GET", "/v1/chat/completions", ""); w.Code != 200 {
+		t.Errorf("reading: got %d %s", w.Code, w.Body)
+	}
+	store.now.Store(false)
+	for path, body := range generations() {
+		if w := send(a, key, "POST", path, body); w.Code != 200 {
+			t.Errorf("%s, afterwards: got %d %s", path, w.Code, w.Body)
+		}
+	}
+	if w := send(a, "", "GET", "/readyz", ""); w.Code != 200 {
+		t.Errorf("afterwards: got %d %s", w.Code, w.Body)
 	}
 }

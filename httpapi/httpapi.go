@@ -237,6 +237,9 @@ func (a *API) ready(c *call) error {
 	if err == nil && a.opts.Ready != nil {
 		err = a.opts.Ready()
 	}
+	if err != nil && fault.From(err).Code == fault.CodeStorage {
+		return err
+	}
 	if err != nil {
 		return notReady(err)
 	}
