@@ -29,6 +29,7 @@ func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 		Sampling:           decodeSampling(root),
 		Logprobs:           includes(root.Field("include"), "message.output_text.logprobs"),
 		TopLogprobs:        root.Field("top_logprobs").Int(),
+		Truncation:         root.Field("truncation").Text(),
 		SafetyIdentifier:   root.Field("safety_identifier").Text(),
 		Background:         root.Field("background").True(),
 		Metadata:           root.Field("metadata").Metadata(),

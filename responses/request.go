@@ -54,6 +54,7 @@ type Request struct {
 	TopLogprobs *int // 0 to 20: with Logprobs, how many of the likeliest at each place
 
 	SafetyIdentifier string // echoed
+	Truncation       string // [TruncationAuto] or [TruncationDisabled]; empty is that
 
 	Store *bool // whether the turn is kept; nil is true
 	// Background has the turn made to its end whether or not anybody waits for it.
@@ -123,6 +124,11 @@ func (r *Request) check(settings *generation.Settings) (*schema.Schema, error) {
 	}
 	if r.MaxToolCalls != nil && *r.MaxToolCalls < 1 {
 		return nil, fault.Invalidf("max_tool_calls", "max_tool_calls must be at least 1.")
+	}
+	switch r.Truncation {
+	case "", TruncationAuto, TruncationDisabled:
+	default:
+		return nil, fault.Invalidf("truncation", "truncation must be %q or %q.", TruncationAuto, TruncationDisabled)
 	}
 	if r.Background && !r.stored() {
 		return nil, fault.Invalidf("background", "background needs store: a response that is not stored cannot be read later.")

@@ -32,6 +32,7 @@ type Response struct {
 	CompletedAt  int64 // Unix seconds, 0 until the turn has ended
 	Status       Status
 	Error        *Error // of a turn that failed or was cancelled
+	Truncated    int    // items that were left out of the prompt for its length
 	Incomplete   string // why a completed turn is cut short: empty or [MaxOutputTokens]
 	Output       []conversations.Item
 	Usage        *model.Usage // nil until the turn has ended
@@ -93,6 +94,7 @@ type Echo struct {
 	PromptCacheKey     string            `json:"cache_key,omitempty"`
 	SafetyIdentifier   string            `json:"safety,omitempty"`
 	Background         bool              `json:"background,omitempty"`
+	Truncation         string            `json:"truncation,omitempty"`
 	Unstored           bool              `json:"-"` // a response that is stored says so
 }
 
@@ -120,6 +122,7 @@ func (r *Request) echo(stored bool) Echo {
 		PromptCacheKey:     r.Sampling.CacheKey,
 		SafetyIdentifier:   r.SafetyIdentifier,
 		Background:         r.Background,
+		Truncation:         r.Truncation,
 		Unstored:           !stored,
 	}
 }
@@ -133,11 +136,12 @@ type body struct {
 	Incomplete  string      `json:"incomplete,omitempty"`
 	Usage       model.Usage `json:"usage,omitzero"`
 	Events      int         `json:"events,omitempty"`
+	Truncated   int         `json:"truncated,omitempty"`
 	Echo        Echo        `json:"echo"`
 }
 
 func (r *Response) encodeBody() (json.RawMessage, error) {
-	b := body{r.CreatedAt, r.CompletedAt, r.Status, r.Error, r.Incomplete, model.Usage{}, r.events, r.Echo}
+	b := body{r.CreatedAt, r.CompletedAt, r.Status, r.Error, r.Incomplete, model.Usage{}, r.events, r.Truncated, r.Echo}
 	if r.Usage != nil {
 		b.Usage = *r.Usage
 	}
@@ -153,7 +157,7 @@ func newResponse(t conversations.Turn, output []conversations.Item) (*Response, 
 	r := &Response{
 		ID: t.ID, Conversation: t.Conversation,
 		CreatedAt: b.CreatedAt, CompletedAt: b.CompletedAt, Status: b.Status, Error: b.Error, Incomplete: b.Incomplete,
-		Output: output, Usage: &b.Usage, Echo: b.Echo, events: b.Events,
+		Output: output, Usage: &b.Usage, Echo: b.Echo, Truncated: b.Truncated, events: b.Events,
 	}
 	if t.Running {
 		r.Usage = nil

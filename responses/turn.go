@@ -35,6 +35,7 @@ type turn struct {
 	bare      bool  // it is stored without its output
 
 	input     []conversations.Item
+	cut       int                       // how many entries are left out of the prompt, but the instructions among them
 	documents map[string]model.Document // by file ID
 	read      int                       // bytes of documents, as often as they are referred to
 	response  *Response
@@ -110,7 +111,7 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 		ID: t.o.NewID("resp"), Conversation: t.point.Conversation, CreatedAt: t.o.Now().Unix(),
 		Status: InProgress, Echo: t.req.echo(t.store),
 	}
-	if err := t.models.CheckWindow(ctx, t.info, t.request()); err != nil {
+	if err := t.fit(ctx); err != nil {
 		return err
 	}
 	return t.checkSize()
@@ -269,15 +270,27 @@ func (t *turn) document(ctx context.Context, id string) (model.Document, error) 
 	return t.o.Documents.Stored(ctx, t.caller, id)
 }
 
+// entries are the history and the input.
+func (t *turn) entries() []conversations.Entry {
+	entries := t.point.Entries[:len(t.point.Entries):len(t.point.Entries)]
+	return t.with(entries, t.input)
+}
+
+func (t *turn) with(entries []conversations.Entry, items []conversations.Item) []conversations.Entry {
+	for _, item := range items {
+		entries = append(entries, conversations.Entry{Turn: t.response.ID, Item: item})
+	}
+	return entries
+}
+
 // request is what the model is sent next: the history, the input, and what the
 // turn has so far.
 func (t *turn) request() *model.Request {
-	entries := t.point.Entries[:len(t.point.Entries):len(t.point.Entries)]
-	for _, items := range [][]conversations.Item{t.input, t.response.Output} {
-		for _, item := range items {
-			entries = append(entries, conversations.Entry{Turn: t.response.ID, Item: item})
-		}
+	entries := t.entries()
+	if t.cut > 0 {
+		entries = append(instructionsOf(entries[:t.cut]), entries[t.cut:]...)
 	}
+	entries = t.with(entries, t.response.Output)
 	req := t.settings.Request(buildMessages(t.req.Instructions, entries,
 		func(id string) model.Document { return t.documents[id] }))
 	req.Tenant = t.caller.Organization

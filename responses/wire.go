@@ -52,7 +52,10 @@ func (r *Response) Write(w *jsonout.Writer) {
 	writeTools(w.Name("tools"), e)
 	w.Name("top_logprobs").Int(int64(orZero(e.TopLogprobs)))
 	writeOr(w.Name("top_p"), e.TopP, 1)
-	w.Name("truncation").String("disabled")
+	w.Name("truncation").String(cmp.Or(e.Truncation, TruncationDisabled))
+	if r.Truncated > 0 {
+		w.Name("truncated_items").Int(int64(r.Truncated))
+	}
 	writeUsage(w.Name("usage"), r.Usage)
 	w.EndObject()
 }

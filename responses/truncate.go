@@ -1,0 +1,88 @@
+package responses
+
+import (
+	"context"
+
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// The values of truncation.
+const (
+	TruncationDisabled = "disabled" // a prompt over the context window is refused
+	TruncationAuto     = "auto"     // the oldest items of the prompt are left out
+)
+
+// fit makes the turn's prompt fit its model's context window: by leaving out the
+// oldest items, where the request lets it. The error is Rejected where it does
+// not.
+func (t *turn) fit(ctx context.Context) error {
+	err := t.models.CheckWindow(ctx, t.info, t.request())
+	if !overWindow(err) || t.req.Truncation != TruncationAuto {
+		return err
+	}
+	cuts := cuts(t.entries())
+	// The first of the cuts that is enough. What the last one leaves may be too
+	// much, which is the error then.
+	for low, high := 0, len(cuts); low < high; {
+		middle := (low + high) / 2
+		t.cut = cuts[middle]
+		switch next := t.models.CheckWindow(ctx, t.info, t.request()); {
+		case next == nil:
+			high, err = middle, nil
+		case overWindow(next):
+			low = middle + 1
+		default:
+			return next
+		}
+		if low == high && low < len(cuts) {
+			t.cut = cuts[low]
+		}
+	}
+	t.response.Truncated = t.cut - len(instructionsOf(t.entries()[:t.cut]))
+	return err
+}
+
+func overWindow(err error) bool {
+	return err != nil && fault.From(err).Code == fault.CodeContextLength
+}
+
+// cuts returns the places before which a prompt may be cut, the longest prompt
+// first: no output is left without its call, and something is left.
+func cuts(entries []conversations.Entry) (places []int) {
+	waiting := map[string]bool{} // calls whose outputs are still to come
+	last := map[string]int{}     // where the outputs of calls are, the last of each
+	for i, e := range entries {
+		if output, ok := e.Item.(*conversations.FunctionCallOutput); ok {
+			last[output.Call] = i
+		}
+	}
+	for i, e := range entries {
+		if i > 0 && len(waiting) == 0 {
+			places = append(places, i)
+		}
+		switch item := e.Item.(type) {
+		case *conversations.FunctionCall:
+			if last[item.ID] > i {
+				waiting[item.ID] = true
+			}
+		case *conversations.FunctionCallOutput:
+			if last[item.Call] == i {
+				delete(waiting, item.Call)
+			}
+		}
+	}
+	return places
+}
+
+// instructionsOf returns what is never left out of a prompt: the messages of the
+// system.
+func instructionsOf(entries []conversations.Entry) (kept []conversations.Entry) {
+	for _, e := range entries {
+		if m, ok := e.Item.(*conversations.Message); ok && m.Role == model.System {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
