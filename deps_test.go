@@ -21,9 +21,9 @@ var edges = map[string][]string{
 		"files", "telemetry"},
 	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses"},
 	"examples": {"", "*"},
-	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "responses", "storage"},
+	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "idempotency", "internal/*", "model", "responses", "storage"},
 
-	"": {"accounts", "chat", "conversations", "decisions", "fault", "files", "internal/*", "model", "model/builtin",
+	"": {"accounts", "chat", "conversations", "decisions", "fault", "files", "idempotency", "internal/*", "model", "model/builtin",
 		"replicas", "responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
 	"telemetry": {"", "driver", "fault", "files", "internal/answer", "model", "responses/websearch", "storage"},
@@ -41,6 +41,7 @@ var edges = map[string][]string{
 	"files/pdftext":         {"files/reading"},
 	"files/reading":         {},
 	"files/wordtext":        {"files/doctext", "files/docxtext", "files/reading"},
+	"idempotency":           {"fault", "storage"},
 	"responses":             {"accounts", "conversations", "fault", "internal/*", "model", "responses/websearch", "storage"},
 	"responses/websearch":   {"internal/guard"},
 

@@ -34,6 +34,7 @@ import (
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/format"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/builtin"
@@ -158,6 +159,7 @@ type Service struct {
 	conversations *conversations.Service
 	responses     *responses.Service
 	files         *files.Service
+	idempotency   *idempotency.Service
 	log           *slog.Logger
 	now           func() time.Time
 
@@ -239,6 +241,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	s.idempotency = idempotency.New(idempotency.Options{Store: o.Store, Now: o.Now, Log: o.Logger})
 	s.conversations = conversations.New(conversations.Options{Store: s.store, AnyItems: o.AnyItems, Now: o.Now, NewID: o.NewID, Log: s.log})
 	s.decisions = decisions.New(decisions.Options{
 		Backend: s.models, Accounts: s.accounts, States: states{s.conversations, s.files}, Concurrency: o.Tuning.DecisionCalls,

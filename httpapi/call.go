@@ -50,6 +50,8 @@ type call struct {
 	model                     string
 	inputTokens, outputTokens int
 	err                       *fault.Error
+
+	kept *kept // of an answer that is kept for its Idempotency-Key, or nil
 }
 
 func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
@@ -164,6 +166,9 @@ func (c *call) read(limit int64) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Message: "The request body could not be read.", Err: err}
+	}
+	if err := c.once(data); err != nil {
+		return nil, err
 	}
 	return data, c.enter()
 }
@@ -293,6 +298,7 @@ func (c *call) finish() {
 			p = nil
 		}
 	}
+	c.settle(p != nil)
 	c.log()
 	if p != nil {
 		panic(http.ErrAbortHandler)

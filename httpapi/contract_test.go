@@ -222,7 +222,9 @@ func (x *transcript) checkRequest(r *http.Request, operation place) error {
 	known := map[string]bool{}
 	list, _ := parameters.([]any)
 	for _, p := range list {
-		known[p.(map[string]any)["name"].(string)] = true
+		if name, ok := p.(map[string]any)["name"].(string); ok { // a shared one is a header
+			known[name] = true
+		}
 	}
 	for name := range r.URL.Query() {
 		if base, _, _ := strings.Cut(name, "["); !known[base] {

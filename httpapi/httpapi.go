@@ -193,7 +193,7 @@ func (a *API) handler(serve endpoint) http.Handler {
 		if decides(r.URL.Path) {
 			c.w.Header().Set("X-Typesafe-Request-Id", c.id) // what its clients read
 		}
-		if err := serve(c); err != nil {
+		if err := serve(c); err != nil && err != errReplayed {
 			c.fail(err)
 		}
 	})

@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/idempotency"
+)
+
+// maxIdempotencyKey is how many characters an Idempotency-Key may have.
+const maxIdempotencyKey = 255
+
+// errReplayed ends an endpoint whose request was answered by the answer to the
+// first one with its key.
+var errReplayed = errors.New("httpapi: answered as before")
+
+// once claims the Idempotency-Key of a request whose body has been read, if it
+// has one, and has its answer kept. Where the request was sent before it answers
+// as it was answered then, and returns errReplayed.
+func (c *call) once(body []byte) error {
+	values := c.r.Header.Values("Idempotency-Key")
+	if c.r.Method != http.MethodPost || len(values) == 0 {
+		return nil
+	}
+	key := values[0]
+	if len(values) > 1 || !visible(key) {
+		return fault.Invalidf("Idempotency-Key", "The Idempotency-Key must be 1 to %d visible ASCII characters.", maxIdempotencyKey)
+	}
+	claim, answer, err := c.api.service.Once(c.ctx(), c.caller, idempotency.Request{Route: c.r.URL.Path, Key: key, Body: sha256.Sum256(body)})
+	if err != nil {
+		return err
+	}
+	if answer != nil {
+		c.w.Header().Set("Idempotent-Replay", "true")
+		c.w.Header().Set("Content-Type", answer.ContentType)
+		c.w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body)))
+		c.w.WriteHeader(answer.Status)
+		c.w.Write(answer.Body) // a client that is gone has nobody to tell
+		return errReplayed
+	}
+	c.kept = &kept{ResponseWriter: c.w.ResponseWriter, claim: claim}
+	c.w.ResponseWriter = c.kept
+	return nil
+}
+
+func visible(key string) bool {
+	for _, b := range []byte(key) {
+		if b <= ' ' || b > '~' {
+			return false
+		}
+	}
+	return key != "" && len(key) <= maxIdempotencyKey
+}
+
+// maxKept is how much of an answer is kept for others, in bytes. A larger one is
+// not kept at all.
+const maxKept = 10 << 20
+
+// kept is a response writer that keeps what it writes for those who send the
+// same request again.
+type kept struct {
+	http.ResponseWriter
+	claim *idempotency.Claim
+	body  bytes.Buffer
+	lost  bool // more than is kept, or the client did not take it
+}
+
+// Write implements [http.ResponseWriter].
+func (k *kept) Write(p []byte) (int, error) {
+	if k.body.Len()+len(p) <= maxKept {
+		k.body.Write(p)
+	} else {
+		k.lost = true
+	}
+	return k.ResponseWriter.Write(p)
+}
+
+// Unwrap returns the server's response writer.
+func (k *kept) Unwrap() http.ResponseWriter { return k.ResponseWriter }
+
+// settle ends the claim of the call, if it has one. An answer that says no, or
+// that was cut, is not one to give again: the request may be tried anew.
+func (c *call) settle(cut bool) {
+	if c.kept == nil {
+		return
+	}
+	if cut || c.ctx().Err() != nil || c.w.Status < 200 || c.w.Status >= 300 {
+		c.kept.claim.End(c.ctx(), nil)
+		return
+	}
+	answer := &idempotency.Answer{Status: c.w.Status, ContentType: c.w.Header().Get("Content-Type"), Body: c.kept.body.Bytes()}
+	if c.kept.lost {
+		answer.Status, answer.Body = 0, nil
+	}
+	c.kept.claim.End(c.ctx(), answer)
+}

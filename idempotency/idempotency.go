@@ -1,0 +1,325 @@
+// Package idempotency lets a request be sent again without being done again: the
+// first answer to a key is kept for a day and given to whoever sends the same
+// again.
+//
+// [Service.Begin] takes a [Request]. It returns a [Claim] where the request is the
+// first with its key, which then ends with an answer or without; and the answer of
+// the first one otherwise, for which it waits while that one runs. Claims are in
+// the store, so that they hold in every process on it. A claim is renewed while it
+// is held: that of a process that died is free again after half a minute.
+//
+// An answer is kept sealed with the key that it was asked for with, of which the
+// store has only a hash: nobody reads it without the request's sender.
+package idempotency
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// CodeReused is the code of the Conflict error for a key that stands for another
+// request.
+const CodeReused = "idempotency_key_reused"
+
+const (
+	keep     = 24 * time.Hour         // how long an answer is kept
+	lease    = 30 * time.Second       // how long a claim holds that nobody renews
+	renewal  = 10 * time.Second       // how often it is renewed
+	look     = 250 * time.Millisecond // how often one that waits looks
+	swept    = 16                     // expired records that a claim takes away
+	piece    = 4 << 20                // bytes of an answer in one value
+	maxBytes = 12 << 20               // bytes of an answer that is kept
+)
+
+// Options are what a Service is made of. Only Store is required.
+type Options struct {
+	Store storage.Store
+	Now   func() time.Time // the clock; nil: time.Now
+	Log   *slog.Logger     // where failures go that nobody can be told; nil: slog.Default()
+}
+
+// Service keeps claims and answers. Its methods may be called concurrently.
+type Service struct {
+	store *storage.DB
+	now   func() time.Time
+	log   *slog.Logger
+}
+
+// New returns a Service over a store, which it does not close.
+func New(o Options) *Service {
+	s := &Service{store: storage.Use(o.Store), now: o.Now, log: o.Log}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	return s
+}
+
+// Request is what must not be done twice.
+type Request struct {
+	Namespace storage.Namespace // of whom it is done for
+	Route     string            // where it was sent
+	Key       string            // of its sender
+	Body      [sha256.Size]byte // hash of what was sent
+
+	// Forget keeps no answer, only that there was one: for those who must not have
+	// theirs kept.
+	Forget bool
+}
+
+// Answer is what the first request was answered.
+type Answer struct {
+	Status      int
+	ContentType string
+	Body        []byte
+}
+
+// record is what is stored of a claim.
+type record struct {
+	Body    []byte `json:"body"`              // hash of the request
+	Until   int64  `json:"until"`             // Unix milliseconds: when it is free again
+	Holder  int64  `json:"holder"`            // tells claims of one key apart
+	Done    bool   `json:"done,omitempty"`    // there was an answer
+	Status  int    `json:"status,omitempty"`  // of the answer; 0 where it is not kept
+	Kind    string `json:"kind,omitempty"`    // its content type
+	Pieces  int    `json:"pieces,omitempty"`  // of its sealed body
+	Expires int64  `json:"expires,omitempty"` // as in its place in the index
+}
+
+// The keys in a namespace:
+//
+//	idem/r/{hash}          a record
+//	idem/p/{hash}{n}       a piece of its sealed answer
+//	idem/x/{expires}{hash} where records are that expire, in Unix milliseconds
+func recordKey(id []byte) []byte { return append([]byte("idem/r/"), id...) }
+
+func pieceKey(id []byte, n int) []byte {
+	return binary.BigEndian.AppendUint32(append([]byte("idem/p/"), id...), uint32(n))
+}
+
+func expiryKey(at int64, id []byte) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte("idem/x/"), uint64(at)), id...)
+}
+
+// id names a request's record: nothing in the store tells the key.
+func (r *Request) id() []byte {
+	sum := sha256.Sum256([]byte("svc idempotency\x00" + r.Route + "\x00" + r.Key))
+	return sum[:]
+}
+
+// Begin claims the request's key. Exactly one of the claim and the answer is not
+// nil where the error is. The error is a Conflict where the key stands for another
+// request, or where the answer to it was not kept, and the context's.
+func (s *Service) Begin(ctx context.Context, r Request) (*Claim, *Answer, error) {
+	for {
+		claim, answer, err := s.try(ctx, &r)
+		if err != nil || claim != nil || answer != nil {
+			return claim, answer, err
+		}
+		timer := time.NewTimer(look)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, nil, ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// try claims the key, or reads the answer to it. With neither another one holds
+// it.
+func (s *Service) try(ctx context.Context, r *Request) (*Claim, *Answer, error) {
+	id := r.id()
+	var found record
+	var sealed []byte
+	claimed := false
+	err := s.store.Update(ctx, r.Namespace, func(tx storage.Tx) error {
+		found, sealed, claimed = record{}, nil, false
+		err := storage.GetJSON(tx, recordKey(id), &found)
+		now := s.now().UnixMilli()
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return err
+		}
+		if err == nil && now < found.Until {
+			sealed, err = pieces(tx, id, found.Pieces)
+			return err
+		}
+		claimed = true
+		if err := sweep(tx, now); err != nil {
+			return err
+		}
+		found = record{Body: r.Body[:], Until: now + lease.Milliseconds(), Holder: found.Holder + 1}
+		return s.write(tx, id, &found, now)
+	})
+	switch {
+	case err != nil:
+		return nil, nil, fault.From(err)
+	case claimed:
+		return s.hold(ctx, r, id, found), nil, nil
+	case string(found.Body) != string(r.Body[:]):
+		return nil, nil, conflict("The Idempotency-Key was sent with another request before.")
+	case !found.Done:
+		return nil, nil, nil
+	case found.Status == 0:
+		return nil, nil, conflict("The Idempotency-Key was sent before, and the answer to it was not kept.")
+	}
+	body, err := open(r.Key, sealed)
+	if err != nil {
+		return nil, nil, fault.From(err)
+	}
+	return nil, &Answer{Status: found.Status, ContentType: found.Kind, Body: body}, nil
+}
+
+func conflict(message string) error {
+	return &fault.Error{Kind: fault.Conflict, Code: CodeReused, Message: message}
+}
+
+// write stores a record under a place in the index of those that expire.
+func (s *Service) write(tx storage.Tx, id []byte, r *record, now int64) error {
+	if r.Expires == 0 {
+		r.Expires = now + keep.Milliseconds()
+	}
+	if err := tx.Set(expiryKey(r.Expires, id), nil); err != nil {
+		return err
+	}
+	return storage.SetJSON(tx, recordKey(id), r)
+}
+
+// sweep removes some of what has expired.
+func sweep(tx storage.Tx, now int64) error {
+	const prefix = len("idem/x/") + 8
+	for e, err := range tx.Scan(storage.Range{Start: expiryKey(0, nil), End: expiryKey(now, nil), KeysOnly: true, Limit: swept}) {
+		if err != nil {
+			return err
+		}
+		id := e.Key[prefix:]
+		var r record
+		err = storage.GetJSON(tx, recordKey(id), &r)
+		if err == nil && r.Expires <= now { // and not another one of the key since
+			err = remove(tx, id)
+		}
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return err
+		}
+		if err := tx.Delete(e.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes a record and its answer.
+func remove(tx storage.Tx, id []byte) error {
+	for e, err := range tx.Scan(storage.Range{Start: pieceKey(id, 0), End: pieceKey(id, maxBytes/piece+1), KeysOnly: true}) {
+		if err != nil {
+			return err
+		}
+		if err := tx.Delete(e.Key); err != nil {
+			return err
+		}
+	}
+	return tx.Delete(recordKey(id))
+}
+
+func pieces(tx storage.Tx, id []byte, n int) ([]byte, error) {
+	var whole []byte
+	for i := range n {
+		value, err := tx.Get(pieceKey(id, i))
+		if err != nil {
+			return nil, err
+		}
+		whole = append(whole, value...)
+	}
+	return whole, nil
+}
+
+// Claim is the right to do a request. It must be ended.
+type Claim struct {
+	service *Service
+	request Request
+	id      []byte
+	record  record
+	stop    context.CancelFunc
+	renewed sync.WaitGroup
+}
+
+// hold renews a claim until it is ended.
+func (s *Service) hold(ctx context.Context, r *Request, id []byte, rec record) *Claim {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c := &Claim{service: s, request: *r, id: id, record: rec, stop: stop}
+	c.renewed.Go(func() {
+		ticker := time.NewTicker(renewal)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				c.update(ctx, func(tx storage.Tx, now int64) error {
+					rec := c.record
+					rec.Until = now + lease.Milliseconds()
+					return s.write(tx, id, &rec, now)
+				})
+			}
+		}
+	})
+	return c
+}
+
+// End ends the claim with the answer that everybody with the key gets from now
+// on. Without one the key is free again.
+func (c *Claim) End(ctx context.Context, a *Answer) {
+	c.stop()
+	c.renewed.Wait()
+	ctx = context.WithoutCancel(ctx)
+	if a == nil {
+		c.update(ctx, func(tx storage.Tx, _ int64) error {
+			return errors.Join(remove(tx, c.id), tx.Delete(expiryKey(c.record.Expires, c.id)))
+		})
+		return
+	}
+	sealed := seal(c.request.Key, a.Body)
+	c.update(ctx, func(tx storage.Tx, now int64) error {
+		rec := c.record
+		rec.Done, rec.Until = true, rec.Expires
+		if !c.request.Forget && len(sealed) <= maxBytes {
+			rec.Status, rec.Kind = a.Status, a.ContentType
+			for rest := sealed; len(rest) > 0; rec.Pieces++ {
+				n := min(len(rest), piece)
+				if err := tx.Set(pieceKey(c.id, rec.Pieces), rest[:n]); err != nil {
+					return err
+				}
+				rest = rest[n:]
+			}
+		}
+		return c.service.write(tx, c.id, &rec, now)
+	})
+}
+
+// update changes the claim's record unless another one holds the key by now. A
+// failure is logged: the request has been done, and who sent it has its answer.
+func (c *Claim) update(ctx context.Context, change func(tx storage.Tx, now int64) error) {
+	err := c.service.store.Update(ctx, c.request.Namespace, func(tx storage.Tx) error {
+		var found record
+		if err := storage.GetJSON(tx, recordKey(c.id), &found); err != nil {
+			return err
+		}
+		if found.Holder != c.record.Holder || found.Done {
+			return nil
+		}
+		return change(tx, c.service.now().UnixMilli())
+	})
+	if err != nil && ctx.Err() == nil {
+		c.service.log.ErrorContext(ctx, "idempotency: a claim was not kept", "err", err)
+	}
+}
