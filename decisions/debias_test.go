@@ -70,8 +70,8 @@ func TestDebiasEvensOutPlaces(t *testing.T) {
 				if even := math.Abs(a-b) < 1e-9; even != debias {
 					t.Errorf("got %v and %v", a, b)
 				}
-				if resp.Usage.InputTokens != 1 {
-					t.Errorf("charged %d tokens for one question", resp.Usage.InputTokens)
+				if calls := len(f.script.ScoreCalls()); resp.Usage.InputTokens != calls {
+					t.Errorf("charged %d tokens for %d prompts of one", resp.Usage.InputTokens, calls)
 				}
 			})
 		}

@@ -43,6 +43,7 @@ type Service struct {
 	states      States
 	priors      priors
 	concurrency int
+	shares      shares
 }
 
 // New returns a Service.
@@ -95,7 +96,9 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	}
 	running, done := s.accounts.Running(ctx, c)
 	defer done()
-	if err := s.run(running, base, plans); err != nil {
+	own, leave := s.shares.join(c.Organization)
+	defer leave()
+	if err := s.run(running, own, base, plans); err != nil {
 		return nil, accounts.Cause(running, err)
 	}
 	if info.PriorStates > 0 {
@@ -164,8 +167,8 @@ func newResponse(modelID string, plans []*plan) *Response {
 	}
 	asked := leaves(plans)
 	resp.Usage.InputTokens = asked[0].first.scores.StateTokens
-	for _, p := range asked {
-		resp.Usage.InputTokens += p.first.scores.QuestionTokens
+	for _, p := range allOf(asked) {
+		resp.Usage.InputTokens += p.asked()
 	}
 	return resp
 }

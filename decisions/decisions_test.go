@@ -8,8 +8,10 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -166,10 +168,13 @@ func TestDecideAnyNumberOfOptions(t *testing.T) {
 			if len(calls) != c.calls {
 				t.Errorf("%d calls, want %d", len(calls), c.calls)
 			}
-			first := model.EstimateTokens(calls[0].Request.Question)
+			asked := 0
+			for _, call := range calls {
+				asked += model.EstimateTokens(call.Request.Question)
+			}
 			state := model.EstimateTokens(instructions) + model.EstimateTokens("\"\"\"\nx\n\"\"\"\n\n")
-			if want := first + state; resp.Usage.InputTokens != want {
-				t.Errorf("%d input tokens, want %d: the state and the question once", resp.Usage.InputTokens, want)
+			if want := asked + state; resp.Usage.InputTokens != want {
+				t.Errorf("%d input tokens, want %d: the state once and all that was asked", resp.Usage.InputTokens, want)
 			}
 		})
 	}
@@ -450,4 +455,31 @@ func BenchmarkDecide16Questions(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestTheCallsOfAnOrganizationAreBounded has many decisions at once, of which each
+// alone would make sixteen calls.
+func TestTheCallsOfAnOrganizationAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		script := &modeltest.Script{Scores: func(ctx context.Context, req *model.ScoreRequest) (*model.Scores, error) {
+			time.Sleep(time.Second)
+			return (&modeltest.Script{}).Score(ctx, req)
+		}}
+		f := newFixture(t, script)
+		var all sync.WaitGroup
+		for range 3 * maxAtOnce {
+			all.Go(func() {
+				if _, err := f.Decide(t.Context(), f.caller, request(one(Choice, string(optionsJSON(255)))...)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if peak := script.Peak(); peak != maxAtOnce {
+			t.Errorf("%d calls at once, want %d", peak, maxAtOnce)
+		}
+		if len(f.Service.shares.by) > 0 {
+			t.Error("a share was not given back")
+		}
+	})
 }

@@ -18,7 +18,8 @@ type Response struct {
 // Usage counts the tokens of a decision.
 type Usage struct {
 	// InputTokens are the tokens charged: those of the state and the images
-	// once, and those of each question once.
+	// once, and those of each question as often as it was asked: a question with
+	// very many options, or asked in several orders, is more than one prompt.
 	InputTokens int
 	// OutputTokens is always 0: an answer is read from the probabilities of a
 	// token that nobody is charged for.

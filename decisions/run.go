@@ -140,23 +140,23 @@ func (p *plan) own() []float64 {
 // model server has the shared prefix in its cache when the other questions
 // come, then those together, then the calls about groups. It returns when all
 // its calls have.
-func (s *Service) run(ctx context.Context, base model.ScoreRequest, plans []*plan) error {
+func (s *Service) run(ctx context.Context, own *share, base model.ScoreRequest, plans []*plan) error {
 	asked := allOf(plans)
 	first := make([]*call, len(asked))
 	for i, p := range asked {
 		first[i] = p.first
 	}
-	if err := s.score(ctx, base, first[:1]); err != nil {
+	if err := s.score(ctx, own, base, first[:1]); err != nil {
 		return err
 	}
-	if err := s.score(ctx, base, first[1:]); err != nil {
+	if err := s.score(ctx, own, base, first[1:]); err != nil {
 		return err
 	}
 	var second []*call
 	for _, p := range asked {
 		second = append(second, p.lookInside()...)
 	}
-	return s.score(ctx, base, second)
+	return s.score(ctx, own, base, second)
 }
 
 // leaves returns the plans that ask something, in one order: those given, or
@@ -182,13 +182,17 @@ func allOf(plans []*plan) []*plan {
 	return all
 }
 
-// score makes calls concurrently, at most the service's bound at once. The
+// score makes calls concurrently, at most the service's bound and the organization's share at once. The
 // first error cancels the rest.
-func (s *Service) score(ctx context.Context, base model.ScoreRequest, calls []*call) error {
+func (s *Service) score(ctx context.Context, own *share, base model.ScoreRequest, calls []*call) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.concurrency)
 	for _, c := range calls {
 		group.Go(func() error {
+			if err := own.enter(ctx); err != nil {
+				return err
+			}
+			defer own.leave()
 			return guard.Call(func() error { return s.ask(ctx, base, c) })
 		})
 	}

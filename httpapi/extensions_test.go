@@ -20,7 +20,7 @@ func TestDecisionExtensions(t *testing.T) {
 			"l":{"type":"labels","instructions":"Which hold?","criteria":{"p":null,"q":"cue"}}}}`)
 	is.Equal(w.Body.String(), `{"model":"svc-snap-preview","answers":{"n":{"type":"noul","noul":0.5,"order_variation":0.5},`+
 		`"c":{"type":"choice","choice":"a","probabilities":{"a":0.5,"b":0.5},"confidence":0.5,"order_variation":0.5},`+
-		`"l":{"type":"labels","labels":["p","q"],"probabilities":{"p":0.5,"q":0.5},"order_variation":0.5}},"usage":{"input_tokens":140,"output_tokens":0}}`)
+		`"l":{"type":"labels","labels":["p","q"],"probabilities":{"p":0.5,"q":0.5},"order_variation":0.5}},"usage":{"input_tokens":180,"output_tokens":0}}`)
 	is.Equal(w.Code, 200)
 	calls := a.script.ScoreCalls()
 	is.Equal(len(calls), 8)
