@@ -26,6 +26,8 @@ var edges = map[string][]string{
 	"": {"accounts", "chat", "conversations", "decisions", "fault", "files", "idempotency", "internal/*", "model", "model/builtin",
 		"replicas", "responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
+	"client": {"accounts", "chat", "conversations", "decisions", "fault", "files", "internal/page", "model", "responses"},
+
 	"telemetry": {"", "driver", "fault", "files", "internal/answer", "model", "responses/websearch", "storage"},
 
 	"accounts":              {"fault", "internal/*", "replicas", "storage"},
@@ -82,7 +84,7 @@ var edges = map[string][]string{
 // below httpapi knows HTTP but the clients, and nothing but the programs knows
 // flags.
 var restricted = map[string][]string{
-	"net/http": {"cmd/svcd", "console", "examples", "httpapi", "internal/answer", "model/openai", "responses/websearch", "telemetry"},
+	"net/http": {"client", "cmd/svcd", "console", "examples", "httpapi", "internal/answer", "model/openai", "responses/websearch", "telemetry"},
 	"flag":     {"cmd/svcd", "examples"},
 	"os/exec":  {"cmd/svcd", "files"},
 }

@@ -1,0 +1,305 @@
+// Package client is a remote service as a Go program uses it: a [Client] has the
+// methods and types of svc.Service for what a caller may do, so that a program
+// changes the line that makes its service to go from an embedded one to a server.
+//
+//	service := client.New("http://127.0.0.1:8080", key) // was svc.New(ctx, svc.Options{})
+//	caller, err := service.LocalCaller(ctx)
+//	judgment, err := service.Decide(ctx, caller, request)
+//
+// Callers are ignored: the key says who calls. Errors are *fault.Error values with
+// the kind, code and message that the server gave, and turns that fail are
+// *responses.TurnError values, as in an embedded service. What can be tried again
+// is, as OpenAI's SDKs do.
+//
+// Package svc is the next to read, and package httpapi the other side.
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// Caller is who an operation is done for; a [Client] ignores it.
+type Caller = accounts.Caller
+
+// Page and List are those of svc.
+type (
+	Page        = page.Params
+	List[T any] = page.Page[T]
+)
+
+// Client is a server as one API key sees it. Set its fields before the first call;
+// its methods may be called concurrently.
+type Client struct {
+	// HTTP makes the requests; nil is http.DefaultClient. It must not have a
+	// Timeout, which would cut streams off: contexts bound the calls.
+	HTTP *http.Client
+
+	// Retries is how often a request is sent again that did not get through, or was
+	// answered with 408, 409, 429 or a server's failure. 0 is 2; negative is never.
+	Retries int
+
+	base, key string
+}
+
+// New returns a Client for the server at a base URL, without /v1, and a key.
+func New(base, key string) *Client { return &Client{base: strings.TrimSuffix(base, "/"), key: key} }
+
+// LocalCaller returns a caller, for programs that also run embedded.
+func (c *Client) LocalCaller(context.Context) (Caller, error) { return Caller{}, nil }
+
+// Close does nothing: a client holds nothing.
+func (c *Client) Close() error { return nil }
+
+// Ready returns nil where the server can do work.
+func (c *Client) Ready(ctx context.Context) error {
+	return c.call(ctx, "GET", "/readyz", nil, nil)
+}
+
+// Models returns the models that the key may use: their IDs and who owns them.
+func (c *Client) Models(ctx context.Context) ([]model.Info, error) {
+	var list struct{ Data []wireModel }
+	err := c.call(ctx, "GET", "/v1/models", nil, &list)
+	var models []model.Info
+	for _, m := range list.Data {
+		models = append(models, m.info())
+	}
+	return models, err
+}
+
+type wireModel struct {
+	ID      string `json:"id"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+func (m wireModel) info() model.Info {
+	return model.Info{ID: m.ID, Created: m.Created, OwnedBy: m.OwnedBy}
+}
+
+// maxAnswer bounds a whole answer in bytes.
+const maxAnswer = 256 << 20
+
+// call makes a request with a JSON body, nil for none, and reads a JSON answer
+// into result, nil for none.
+func (c *Client) call(ctx context.Context, method, path string, body, result any) error {
+	var data []byte
+	if body != nil {
+		var err error
+		if data, err = json.Marshal(body); err != nil {
+			return &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Message: "The request cannot be encoded.", Err: err}
+		}
+	}
+	resp, err := c.send(ctx, method, path, "application/json", data)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := decode(resp.Body, result); err != nil {
+		return failed(ctx, err)
+	}
+	return nil
+}
+
+// decode reads a whole JSON answer into result, nil for nowhere.
+func decode(body io.Reader, result any) error {
+	answer, err := io.ReadAll(io.LimitReader(body, maxAnswer))
+	if err == nil && result != nil {
+		err = json.Unmarshal(answer, result)
+	}
+	return err
+}
+
+// send makes a request, again where that can help, and returns an answer of
+// success, whose body the caller closes.
+func (c *Client) send(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
+	once := rand.Text() // so that what is sent again is done once
+	for attempt := 1; ; attempt++ {
+		req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+		if err != nil {
+			return nil, failed(ctx, err)
+		}
+		req.Header.Set("Authorization", "Bearer "+c.key)
+		if body != nil {
+			req.Header.Set("Content-Type", contentType)
+		}
+		if method == http.MethodPost {
+			req.Header.Set("Idempotency-Key", once)
+		}
+		resp, err := cmp.Or(c.HTTP, http.DefaultClient).Do(req)
+		if err == nil && resp.StatusCode < 300 {
+			return resp, nil
+		}
+		var wait time.Duration
+		again := err != nil
+		if err != nil {
+			err = failed(ctx, err)
+		} else {
+			wait, again = after(resp.Header), retried(resp.StatusCode)
+			err = refused(resp)
+		}
+		if !again || ctx.Err() != nil || attempt > c.retries() || wait > maxWait {
+			return nil, err
+		}
+		if wait <= 0 {
+			wait = backoff(attempt)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, failed(ctx, ctx.Err())
+		}
+	}
+}
+
+func (c *Client) retries() int {
+	if c.Retries == 0 {
+		return 2
+	}
+	return max(c.Retries, 0)
+}
+
+// maxWait is how long a server may ask to wait before a request is sent again.
+const maxWait = time.Minute
+
+// backoff is the pause before an attempt where the server named none: half a
+// second, doubled up to eight, less up to a quarter.
+func backoff(attempt int) time.Duration {
+	pause := min(500*time.Millisecond<<(attempt-1), 8*time.Second)
+	return pause - time.Duration(mathrand.Int64N(int64(pause/4)))
+}
+
+func retried(status int) bool {
+	return status == 408 || status == 409 || status == 429 || status >= 500
+}
+
+// after returns how long the server asks to wait, 0 where it does not.
+func after(h http.Header) time.Duration {
+	if seconds, err := strconv.ParseFloat(h.Get("Retry-After"), 64); err == nil {
+		return time.Duration(seconds * float64(time.Second))
+	}
+	return 0
+}
+
+// failed is the error of a request that got no answer, or half of one.
+func failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fault.From(ctx.Err())
+	}
+	return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The server cannot be reached.", Err: err}
+}
+
+// kinds are the kinds of errors by status. What is not in it is Internal, or
+// Invalid from 400 to 499.
+var kinds = map[int]fault.Kind{
+	401: fault.Unauthenticated, 402: fault.NoCredits, 403: fault.Denied, 404: fault.NotFound, 409: fault.Conflict,
+	413: fault.TooLarge, 415: fault.Unsupported, 429: fault.RateLimited, 499: fault.Canceled, 502: fault.Upstream, 503: fault.Unavailable, 504: fault.Unavailable,
+}
+
+// refused reads the error of an answer, in either shape, and closes its body.
+func refused(resp *http.Response) error {
+	defer resp.Body.Close()
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // what cannot be read says nothing
+	var body struct {
+		Error  wireError
+		Detail struct {
+			Type    string `json:"error_type"`
+			Message string
+		}
+	}
+	_ = json.Unmarshal(data, &body) // what is no JSON says nothing either
+	e := body.Error.fault(resp.StatusCode)
+	if body.Detail.Type != "" {
+		e.Code, e.Message = body.Detail.Type, body.Detail.Message
+	}
+	if e.Message == "" {
+		e.Message = fmt.Sprintf("The server answered %s.", resp.Status)
+	}
+	if e.Kind == fault.RateLimited || e.Kind == fault.Unavailable {
+		e.RetryAfter = after(resp.Header)
+	}
+	return e
+}
+
+// wireError is an error on the wire.
+type wireError struct {
+	Code, Message string
+	Param         *string
+}
+
+func (w *wireError) fault(status int) *fault.Error {
+	kind, known := kinds[status]
+	switch {
+	case known:
+	case w.Code == fault.CodeContextLength:
+		kind = fault.Rejected
+	case status >= 400 && status < 500:
+		kind = fault.Invalid
+	}
+	e := &fault.Error{Kind: kind, Code: w.Code, Message: w.Message}
+	if w.Param != nil {
+		e.Param = *w.Param
+	}
+	return e
+}
+
+// list reads a page. more are further parameters, name and value in turn.
+func list[W, T any](ctx context.Context, c *Client, path string, p Page, convert func(W) T, more ...string) (List[T], error) {
+	q := url.Values{"order": {"asc"}}
+	if p.Desc {
+		q.Set("order", "desc")
+	}
+	if p.Limit != 0 {
+		q.Set("limit", strconv.Itoa(p.Limit))
+	}
+	if p.After != "" {
+		q.Set("after", p.After)
+	}
+	for i := 0; i+1 < len(more); i += 2 {
+		if more[i+1] != "" {
+			q.Set(more[i], more[i+1])
+		}
+	}
+	var body struct {
+		Data    []W
+		HasMore bool `json:"has_more"`
+	}
+	err := c.call(ctx, "GET", path+"?"+q.Encode(), nil, &body)
+	result := List[T]{Items: make([]T, len(body.Data)), HasMore: body.HasMore}
+	for i, w := range body.Data {
+		result.Items[i] = convert(w)
+	}
+	return result, err
+}
+
+// object is a body in the making: fields that are not set are left out.
+type object map[string]any
+
+// set sets a field to a value that is not the zero value.
+func set[T comparable](o object, name string, value T) {
+	var zero T
+	if value != zero {
+		o[name] = value
+	}
+}
+
+// under joins an ID to a path.
+func under(path, id string, more ...string) string {
+	return strings.Join(append([]string{path, url.PathEscape(id)}, more...), "/")
+}

@@ -1,0 +1,126 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/seed-506d8e5d/svc/decisions"
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+// Decide answers typed questions about a state with probabilities.
+func (c *Client) Decide(ctx context.Context, _ Caller, req *decisions.Request) (*decisions.Response, error) {
+	questions, err := ordered(req.Questions)
+	if err != nil {
+		return nil, err
+	}
+	body := object{"model": req.Model, "state": req.State, "questions": questions}
+	var images []object
+	for _, i := range req.Images {
+		images = append(images, object{"mediaType": i.MediaType, "base64": i.Base64})
+	}
+	if images != nil {
+		body["images"] = images
+	}
+	var answer struct {
+		Model   string
+		Answers map[string]wireAnswer
+		Usage   struct {
+			Input  int `json:"input_tokens"`
+			Output int `json:"output_tokens"`
+		}
+	}
+	if err := c.call(ctx, "POST", "/v1/systemone", body, &answer); err != nil {
+		return nil, err
+	}
+	resp := &decisions.Response{Model: answer.Model, Usage: decisions.Usage{InputTokens: answer.Usage.Input, OutputTokens: answer.Usage.Output}}
+	for i := range req.Questions {
+		a, ok := answer.Answers[req.Questions[i].Name]
+		if !ok {
+			return nil, fault.Upstreamf(nil, "The server did not answer the question %q.", req.Questions[i].Name)
+		}
+		outcomes, err := a.outcomes()
+		if err != nil {
+			return nil, err
+		}
+		resp.Answers = append(resp.Answers, decisions.Answer{
+			Name: req.Questions[i].Name, Type: a.Type, Noul: a.Noul, Choice: a.Choice, Score: a.Score, Outcomes: outcomes, Confidence: a.Confidence,
+		})
+	}
+	return resp, nil
+}
+
+// ordered is the object of the questions, in their order: as of two keys in a
+// map, nothing says which comes first.
+func ordered(questions []decisions.Question) (json.RawMessage, error) {
+	var b bytes.Buffer
+	for i, q := range questions {
+		fields := object{"type": q.Type}
+		set(fields, "instructions", q.Instructions)
+		if q.Criteria != nil {
+			fields["criteria"] = q.Criteria
+		}
+		if q.Images != nil {
+			return nil, fault.Invalidf("questions", "Images of a question cannot be sent: make them images of the request.")
+		}
+		name, err := json.Marshal(q.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(fields)
+		if err != nil {
+			return nil, fault.Invalidf("questions", "The criteria of %q are no JSON.", q.Name)
+		}
+		separator := ","
+		if i == 0 {
+			separator = "{"
+		}
+		fmt.Fprintf(&b, "%s%s:%s", separator, name, value)
+	}
+	if b.Len() == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+type wireAnswer struct {
+	Type          decisions.Type
+	Noul          float64
+	Choice        string
+	Score         float64
+	Probabilities json.RawMessage
+	Legend        map[string]json.RawMessage
+	Confidence    float64
+}
+
+// outcomes reads the probabilities, which are in the order of the options.
+func (a *wireAnswer) outcomes() ([]decisions.Outcome, error) {
+	if a.Probabilities == nil {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(a.Probabilities))
+	_, err := d.Token()
+	var result []decisions.Outcome
+	for err == nil && d.More() {
+		var name json.Token
+		var p float64
+		if name, err = d.Token(); err != nil {
+			break
+		}
+		if err = d.Decode(&p); err == nil {
+			text := fmt.Sprint(name)
+			level := a.Legend[text]
+			if string(level) == "null" {
+				level = nil
+			}
+			result = append(result, decisions.Outcome{Name: text, Level: level, Probability: p})
+		}
+	}
+	if err != nil {
+		return nil, fault.Upstreamf(err, "The server's probabilities cannot be read.")
+	}
+	return result, nil
+}

@@ -1,0 +1,174 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/textproto"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/files"
+)
+
+const conversationsPath = "/v1/conversations"
+
+type wireConversation struct {
+	ID        string
+	CreatedAt int64 `json:"created_at"`
+	Metadata  map[string]string
+}
+
+func (c *Client) conversation(ctx context.Context, method, path string, body any) (conversations.Conversation, error) {
+	var w wireConversation
+	err := c.call(ctx, method, path, body, &w)
+	return conversations.Conversation{ID: w.ID, CreatedAt: w.CreatedAt, Metadata: w.Metadata}, err
+}
+
+// CreateConversation stores a new conversation with tags and items, both optional.
+func (c *Client) CreateConversation(ctx context.Context, _ Caller, metadata map[string]string, items []conversations.Item) (conversations.Conversation, error) {
+	body := object{}
+	if metadata != nil {
+		body["metadata"] = metadata
+	}
+	if items != nil {
+		body["items"] = newItems(items)
+	}
+	return c.conversation(ctx, "POST", conversationsPath, body)
+}
+
+// Conversation returns a conversation. The error is NotFound.
+func (c *Client) Conversation(ctx context.Context, _ Caller, id string) (conversations.Conversation, error) {
+	return c.conversation(ctx, "GET", under(conversationsPath, id), nil)
+}
+
+// UpdateConversation replaces all metadata of a conversation.
+func (c *Client) UpdateConversation(ctx context.Context, _ Caller, id string, metadata map[string]string) (conversations.Conversation, error) {
+	return c.conversation(ctx, "POST", under(conversationsPath, id), object{"metadata": metadata})
+}
+
+// DeleteConversation removes a conversation, its items and its responses.
+func (c *Client) DeleteConversation(ctx context.Context, _ Caller, id string) error {
+	return c.call(ctx, "DELETE", under(conversationsPath, id), nil, nil)
+}
+
+// AddConversationItems adds items to a conversation and returns them as stored.
+func (c *Client) AddConversationItems(ctx context.Context, _ Caller, id string, added []conversations.Item) ([]conversations.Item, error) {
+	var body struct{ Data []wireItem }
+	err := c.call(ctx, "POST", under(conversationsPath, id, "items"), object{"items": newItems(added)}, &body)
+	return items(body.Data), err
+}
+
+// ConversationItems returns a page of a conversation's items.
+func (c *Client) ConversationItems(ctx context.Context, _ Caller, id string, p Page) (List[conversations.Item], error) {
+	return list(ctx, c, under(conversationsPath, id, "items"), p, wireItem.item)
+}
+
+// ConversationItem returns one item of a conversation. The error is NotFound.
+func (c *Client) ConversationItem(ctx context.Context, _ Caller, id, item string) (conversations.Item, error) {
+	var w wireItem
+	err := c.call(ctx, "GET", under(under(conversationsPath, id, "items"), item), nil, &w)
+	return w.item(), err
+}
+
+// DeleteConversationItem removes an item and returns the conversation.
+func (c *Client) DeleteConversationItem(ctx context.Context, _ Caller, id, item string) (conversations.Conversation, error) {
+	return c.conversation(ctx, "DELETE", under(under(conversationsPath, id, "items"), item), nil)
+}
+
+const filesPath = "/v1/files"
+
+type wireFile struct {
+	ID        string
+	Bytes     int64
+	CreatedAt int64 `json:"created_at"`
+	ExpiresAt int64 `json:"expires_at"`
+	Filename  string
+	MIMEType  string `json:"mime_type"`
+	Purpose   string
+	Status    files.Status
+}
+
+func (w wireFile) file() files.File {
+	return files.File{ID: w.ID, Bytes: w.Bytes, CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt, Filename: w.Filename,
+		MIMEType: w.MIMEType, Purpose: w.Purpose, Status: w.Status}
+}
+
+var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", " ", "\n", " ")
+
+// UploadFile stores a file. Its content is held in memory, so that it can be sent
+// again.
+func (c *Client) UploadFile(ctx context.Context, _ Caller, u files.Upload) (files.File, error) {
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	err := form.WriteField("purpose", u.Purpose)
+	if err == nil && u.ExpiresAfter != 0 {
+		err = form.WriteField("expires_after[anchor]", "created_at")
+		if err == nil {
+			err = form.WriteField("expires_after[seconds]", fmt.Sprint(int64(u.ExpiresAfter.Seconds())))
+		}
+	}
+	if err != nil {
+		return files.File{}, err
+	}
+	part, err := form.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {`form-data; name="file"; filename="` + quoted.Replace(u.Filename) + `"`},
+		"Content-Type":        {u.MIMEType},
+	})
+	if err == nil {
+		_, err = io.Copy(part, io.LimitReader(u.Content, files.MaxBytes+1)) // one more is for the server to refuse
+	}
+	if err == nil {
+		err = form.Close()
+	}
+	if err != nil {
+		return files.File{}, err
+	}
+	resp, err := c.send(ctx, "POST", filesPath, form.FormDataContentType(), body.Bytes())
+	if err != nil {
+		return files.File{}, err
+	}
+	defer resp.Body.Close()
+	var w wireFile
+	if err := decode(resp.Body, &w); err != nil {
+		return files.File{}, failed(ctx, err)
+	}
+	return w.file(), nil
+}
+
+// File returns a file. The error is NotFound.
+func (c *Client) File(ctx context.Context, _ Caller, id string) (files.File, error) {
+	var w wireFile
+	err := c.call(ctx, "GET", under(filesPath, id), nil, &w)
+	return w.file(), err
+}
+
+// Files returns a page of the files with a purpose, or of all where it is empty.
+func (c *Client) Files(ctx context.Context, _ Caller, purpose string, p Page) (List[files.File], error) {
+	return list(ctx, c, filesPath, p, wireFile.file, "purpose", purpose)
+}
+
+// DeleteFile removes a file with its bytes and its text.
+func (c *Client) DeleteFile(ctx context.Context, _ Caller, id string) error {
+	return c.call(ctx, "DELETE", under(filesPath, id), nil, nil)
+}
+
+// FileContent returns a file and a reader of its bytes, which are in memory.
+func (c *Client) FileContent(ctx context.Context, caller Caller, id string) (files.File, io.Reader, error) {
+	file, err := c.File(ctx, caller, id)
+	if err != nil {
+		return file, nil, err
+	}
+	resp, err := c.send(ctx, "GET", under(filesPath, id, "content"), "", nil)
+	if err != nil {
+		return file, nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return file, nil, failed(ctx, err)
+	}
+	return file, bytes.NewReader(data), nil
+}
