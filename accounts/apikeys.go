@@ -149,6 +149,7 @@ func (s *Service) CreateKey(ctx context.Context, n NewKey) (APIKey, error) {
 	secret := newSecret()
 	record := s.newKeyRecord(n, secret)
 	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		if n.OrganizationID != "" {
 			if _, err := getOrganization(tx, n.OrganizationID); err != nil {
 				return err
@@ -239,6 +240,7 @@ func (s *Service) Keys(ctx context.Context, organization string, p page.Params) 
 func (s *Service) RevokeKey(ctx context.Context, id string) error {
 	defer s.forget() // after an error, too: nobody may know whether it was written
 	return stored.Error(s.store.Update(ctx, system, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		var record keyRecord
 		err := storage.GetJSON(tx, keyKey(id), &record)
 		if errors.Is(err, storage.ErrNotFound) {

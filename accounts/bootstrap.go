@@ -48,6 +48,7 @@ func (s *Service) Bootstrap(ctx context.Context, key string) (created string, er
 	}
 	record := s.newKeyRecord(NewKey{OrganizationID: DefaultOrganization, Name: defaultKeyName}, secret)
 	err = s.store.Update(ctx, system, func(tx storage.Tx) (err error) {
+		storage.UseReserve(tx)
 		if missing, err = none(tx, keys); err != nil || !missing {
 			return err
 		}
@@ -79,6 +80,7 @@ func (s *Service) EnsureDefault(ctx context.Context) error {
 		return err
 	}
 	return stored.Error(s.store.Update(ctx, system, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		err := absent(tx, DefaultOrganization)
 		if fault.Is(err, fault.Conflict) {
 			return nil

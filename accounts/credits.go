@@ -92,6 +92,7 @@ func grantedBefore(tx storage.Tx, amount Micros, key string) (bool, error) {
 // credits and the key. It says whether the key was used meanwhile.
 func (s *Service) grant(ctx context.Context, id string, amount Micros, key string) (replayed bool, err error) {
 	err = s.store.Update(ctx, system, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		return s.record(tx, ActionAddCredits, id, struct {
 			Amount Micros `json:"amount"`
 		}{amount})

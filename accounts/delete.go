@@ -30,6 +30,7 @@ const deletionKept = 24 * 60 * 60
 // [Service.SweepDeleted] goes on with. The error is NotFound.
 func (s *Service) DeleteOrganization(ctx context.Context, id string) error {
 	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		record, err := getOrganization(tx, id)
 		if err != nil {
 			return err
@@ -96,6 +97,7 @@ func (s *Service) erase(ctx context.Context, id string) error {
 	s.allowances.Delete(id)
 	defer s.forget()
 	return s.store.Update(ctx, system, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		var d deletion
 		if err := storage.GetJSON(tx, deletionKey(id), &d); err != nil {
 			if errors.Is(err, storage.ErrNotFound) {
@@ -122,6 +124,7 @@ func (s *Service) empty(ctx context.Context, ns storage.Namespace) error {
 	for {
 		found := 0
 		err := s.store.Update(ctx, ns, func(tx storage.Tx) error {
+			storage.UseReserve(tx)
 			found = 0
 			keys := make([][]byte, 0, eraseBatch)
 			for entry, err := range tx.Scan(storage.Range{KeysOnly: true, Limit: eraseBatch}) {

@@ -143,6 +143,7 @@ func (s *Service) foldSome(ctx context.Context, l *ledger) (more bool, err error
 	own := s.replicas.ID()
 	moved := 0
 	err = s.store.Update(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		point, waiting, err := readLedger(tx,
 			storage.Range{Start: checkpointKey(), End: laneKey(own, end), Limit: foldMost},
 			storage.Range{Start: storage.After(laneKeys(own)), End: storage.After([]byte(lanePrefix)), Limit: foldMost})

@@ -239,6 +239,7 @@ func (s *Service) post(ctx context.Context, e Entry, also func(storage.Tx) error
 	for n := range maxPosts {
 		again := n > 0 // then the entry may be there already, and all else with it
 		err = s.store.Update(ctx, storage.Namespace(e.Organization), func(tx storage.Tx) error {
+			storage.UseReserve(tx)
 			refused = nil
 			if again {
 				if there, err := s.wrote(tx, sequence); there || err != nil {

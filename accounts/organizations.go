@@ -161,6 +161,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		}
 	}
 	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		if err := absent(tx, record.ID); err != nil {
 			return err
 		}
@@ -249,6 +250,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 	defer s.forget() // after an error, too: nobody may know whether it was written
 	var record organizationRecord
 	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		var err error
 		if record, err = getOrganization(tx, id); err != nil {
 			return err

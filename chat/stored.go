@@ -165,6 +165,7 @@ func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string,
 // Delete removes a stored completion and the messages of its request.
 func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string) error {
 	return stored.Error(s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		if _, err := get(tx, id); err != nil {
 			return err
 		}

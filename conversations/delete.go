@@ -21,6 +21,7 @@ const deleteBatch = 1000
 func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string) error {
 	ns := caller.Namespace()
 	err := s.update(ctx, caller, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
@@ -69,6 +70,7 @@ func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
 func (s *Service) sweep(ctx context.Context, ns storage.Namespace, id string) error {
 	for done := false; !done; {
 		err := s.store.Update(ctx, ns, func(tx storage.Tx) (err error) {
+			storage.UseReserve(tx)
 			b := batch{tx: tx, conversation: id}
 			for _, prefix := range [][]byte{itemsOf(id), deadItemsOf(id, ""), eventsOf(id, ""), leftoversOf(id)} {
 				if err := b.remove(prefix); err != nil {

@@ -271,6 +271,7 @@ func (s *Service) GetItem(ctx context.Context, caller accounts.Caller, id, item 
 // outputs.
 func (s *Service) DeleteItem(ctx context.Context, caller accounts.Caller, id, item string) (c Conversation, err error) {
 	err = s.update(ctx, caller, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		if c, err = get(tx, id); err != nil {
 			return err
 		}

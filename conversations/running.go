@@ -93,6 +93,7 @@ func (s *Service) Progress(ctx context.Context, caller accounts.Caller, id strin
 // because somebody wants it, or because they have been ended.
 func (s *Service) Renew(ctx context.Context, ns storage.Namespace, ids []string) (over map[string]bool, err error) {
 	err = s.store.Update(ctx, ns, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		over = map[string]bool{}
 		for _, id := range ids {
 			var l lease
@@ -168,6 +169,7 @@ func (s *Service) Leases(ctx context.Context, ns storage.Namespace) (ends map[st
 // not run.
 func (s *Service) Abandon(ctx context.Context, ns storage.Namespace, id string, end func(body json.RawMessage) (json.RawMessage, error)) (until time.Time, err error) {
 	err = s.store.Update(ctx, ns, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
 		until = time.Time{}
 		var l lease
 		err := storage.GetJSON(tx, leaseKey(id), &l)

@@ -87,6 +87,7 @@ func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string)
 func (s *Service) remove(ctx context.Context, ns storage.Namespace, id string) (*record, error) {
 	var r *record
 	err := s.store.Update(ctx, ns, func(tx storage.Tx) (err error) {
+		storage.UseReserve(tx)
 		if r, err = getRecord(tx, id); err != nil {
 			return err
 		}

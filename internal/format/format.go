@@ -52,7 +52,10 @@ func Open(ctx context.Context, db *storage.DB, log *slog.Logger) error {
 			}
 		}
 	}
-	err = db.Update(ctx, system, func(tx storage.Tx) error { return tx.Set(key, []byte(strconv.Itoa(Current))) })
+	err = db.Update(ctx, system, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
+		return tx.Set(key, []byte(strconv.Itoa(Current)))
+	})
 	if err != nil {
 		// Everything is in its new form, or was before: the next start tries again.
 		log.WarnContext(ctx, "svc: the store's format could not be written down", "err", err)
