@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/internal/waltest"
 	"github.com/seed-506d8e5d/svc/storage/storagetest"
 )
 
@@ -125,4 +126,39 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("%s: a write that uses the reserve: %v, want %v", test.name, err, test.less)
 		}
 	}
+}
+
+// TestOpenOnFullDisk opens a store where there is no room for writes, and where
+// there is none for opening it.
+func TestOpenOnFullDisk(t *testing.T) {
+	m := &machine{t: t, fs: &waltest.FS{}, dir: t.TempDir()}
+	for _, test := range []struct {
+		free uint64
+		want error
+	}{{reserve - 1, nil}, {openReserve - 1, storage.ErrFull}, {reserve, nil}} {
+		set := m.small()
+		set.disk.free = func(string) (uint64, error) { return test.free, nil }
+		s, err := open(set)
+		if !errors.Is(err, test.want) {
+			t.Errorf("with %d bytes: %v, want %v", test.free, err, test.want)
+		}
+		if err == nil {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestReclaimOnFullDisk holds how much of a file must be unused for what is left of
+// it to fit on the disk.
+func TestReclaimOnFullDisk(t *testing.T) {
+	s := openDir(t, t.TempDir())
+	for free, want := range map[uint64]float64{1 << 40: reclaimRatio, lastReserve + valueLogFile/4: 0.75, lastReserve: 0.99} {
+		s.db.disk.free = func(string) (uint64, error) { return free, nil }
+		if got, err := s.db.ratio(); err != nil || got != want {
+			t.Errorf("%d bytes left: %v, %v, want %v", free, got, err, want)
+		}
+	}
+	s.db.disk.free = freeBytes
 }

@@ -76,8 +76,17 @@ func syncPath(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if synced != nil {
+		synced(path)
+	}
+	return nil
 }
+
+// synced is told by tests that lose power what is durable.
+var synced func(path string)
 
 func syncDirectory(dir string) error { return syncPath(dir) }
 

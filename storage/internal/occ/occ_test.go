@@ -23,6 +23,7 @@ type fake struct {
 	oldest   uint64
 	gate     chan struct{}
 	err      error
+	full     func(reserved bool) error
 }
 
 func newFake() *fake { return &fake{tree: NewTree()} }
@@ -52,7 +53,12 @@ func (f *fake) Apply(version uint64, writes []Write) error {
 	return nil
 }
 
-func (f *fake) Room(bool) error { return nil }
+func (f *fake) Room(reserved bool) error {
+	if f.full != nil {
+		return f.full(reserved)
+	}
+	return nil
+}
 
 func (f *fake) Forget(version uint64) {
 	f.mu.Lock()
@@ -204,6 +210,72 @@ func TestFailedApply(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRefusedWritesDoNotConflict refuses writes of a key: nobody who has read it
+// loses for that.
+func TestRefusedWritesDoNotConflict(t *testing.T) {
+	f := newFake()
+	s := New(f, 0)
+	defer s.Close()
+	runs := 0
+	err := s.Update(t.Context(), "n", func(tx storage.Tx) error {
+		if runs++; runs == 1 {
+			f.err = fmt.Errorf("%w: no space", ErrRefused)
+			if err := s.Update(t.Context(), "n", set("a")); !errors.Is(err, ErrRefused) {
+				t.Errorf("Update: %v, want %v", err, ErrRefused)
+			}
+			f.err = nil
+		}
+		if _, err := tx.Get([]byte("a")); !errors.Is(err, storage.ErrNotFound) {
+			t.Errorf("what was refused: %v", err)
+		}
+		return tx.Set([]byte("b"), nil)
+	})
+	if err != nil || runs != 1 || s.Stats().Conflicts != 0 {
+		t.Errorf("%d runs and %d conflicts, %v, want one and none", runs, s.Stats().Conflicts, err)
+	}
+}
+
+// TestRoom gives room to none, to deletions and what may use the reserve, and to
+// all, in one group.
+func TestRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.gate = make(chan struct{}, 1)
+		f.full = func(reserved bool) error {
+			if reserved {
+				return nil
+			}
+			return storage.ErrFull
+		}
+		s := New(f, 0)
+		defer s.Close()
+		reserved := func(tx storage.Tx) error {
+			storage.UseReserve(tx)
+			return set("b")(tx)
+		}
+		for name, test := range map[string]struct {
+			fn   func(storage.Tx) error
+			want error
+		}{
+			"a write":                {set("a"), storage.ErrFull},
+			"one that may":           {reserved, nil},
+			"a deletion":             {func(tx storage.Tx) error { return tx.Delete([]byte("a")) }, nil},
+			"a deletion and a write": {func(tx storage.Tx) error { return errors.Join(tx.Delete([]byte("a")), tx.Set([]byte("c"), nil)) }, storage.ErrFull},
+			"the same, where it may": {func(tx storage.Tx) error {
+				storage.UseReserve(tx)
+				return errors.Join(tx.Delete([]byte("a")), tx.Set([]byte("c"), nil))
+			}, nil},
+		} {
+			if test.want == nil {
+				f.gate <- struct{}{}
+			}
+			if err := s.Update(t.Context(), "n", test.fn); !errors.Is(err, test.want) {
+				t.Errorf("%s: %v, want %v", name, err, test.want)
+			}
+		}
+	})
 }
 
 // TestNoConflict interleaves transactions that need not run again.
