@@ -1,0 +1,161 @@
+// Command bench measures what svcd costs as its users would: the whole process,
+// with its store in a directory and its log going to a file, before a model
+// server over HTTP, beside a reverse proxy that makes the same call. All of them
+// are processes of their own. A measurement goes to svcd and to the proxy in
+// turn, so that both see the same noise, and is CPU time of the process by the
+// kernel's clock. What is printed are ratios, and beside them the numbers.
+//
+//	go run .          everything
+//	go run . -short   fewer calls, to see that it runs
+//
+// The processes are in process.go, the model server in double.go, and what is
+// measured in scenarios.go.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+func main() {
+	var err error
+	if len(os.Args) > 1 && os.Args[1] == "double" {
+		err = serveDouble()
+	} else if len(os.Args) > 2 && os.Args[1] == "proxy" {
+		err = serveProxy(os.Args[2])
+	} else {
+		err = run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run starts the processes and measures.
+func run() error {
+	short := flag.Bool("short", false, "make few calls: for checks that it runs, not for numbers")
+	only := flag.String("only", "", "measure the `name` alone")
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "svc-bench")
+	if err != nil {
+		return err
+	}
+	keep := false
+	defer func() {
+		if !keep {
+			os.RemoveAll(dir)
+		}
+	}()
+	program := filepath.Join(dir, "svcd")
+	build := exec.Command("go", "build", "-o", program, "./cmd/svcd")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building svcd: %w\n%s", err, out)
+	}
+	b := &bench{rounds: 8, short: *short}
+	if *short {
+		b.rounds = 2
+	}
+	defer b.stop()
+	if err := b.start(dir, program); err != nil {
+		return err
+	}
+	fmt.Printf("%-28s %12s %12s %8s %8s\n", "", "svcd", "beside", "ratio", "aim")
+	for _, s := range scenarios {
+		if *only != "" && s.name != *only {
+			continue
+		}
+		if err := b.measure(s); err != nil {
+			keep = true
+			return fmt.Errorf("%s: %w; the logs are in %s", s.name, err, dir)
+		}
+	}
+	if *only == "" || *only == "memory" {
+		if err := b.openStreams(); err != nil {
+			return fmt.Errorf("open streams: %w", err)
+		}
+	}
+	return nil
+}
+
+// bench is the processes and how much is measured.
+type bench struct {
+	double, proxy, svcd *process
+	key                 string
+	rounds              int
+	short               bool
+}
+
+// scenario is something that is measured: for svcd, and for what it is compared
+// with.
+type scenario struct {
+	name  string
+	calls int     // of a round
+	units float64 // that a call has, of which the cost is given: chunks, or 1
+	aim   float64 // what the ratio should be at most; 0 is none
+	svcd  func(*bench) (func() error, error)
+	other func(*bench) (func() error, error)
+}
+
+// measure runs a scenario's two sides in turn.
+func (b *bench) measure(s scenario) error {
+	calls := s.calls
+	if b.short {
+		calls = max(calls/20, 1)
+	}
+	var ours, theirs []float64
+	one, err := s.svcd(b)
+	if err != nil {
+		return err
+	}
+	other, err := s.other(b)
+	if err != nil {
+		return err
+	}
+	written := b.svcd.io()
+	for round := range b.rounds + 1 {
+		mine, err := b.svcd.costOf(calls, one)
+		if err != nil {
+			return err
+		}
+		its, err := b.proxy.costOf(calls, other)
+		if err != nil {
+			return err
+		}
+		if round > 0 { // the first warms up
+			ours, theirs = append(ours, mine/s.units), append(theirs, its/s.units)
+		}
+	}
+	ratios := make([]float64, len(ours))
+	for i := range ours {
+		ratios[i] = ours[i] / theirs[i]
+	}
+	n := float64(calls * (b.rounds + 1))
+	now := b.svcd.io()
+	fmt.Printf("%-28s %9.1f us %9.1f us %8.2f %8s   %.1f KB to the disk, %.1f writes a call\n",
+		s.name, median(ours), median(theirs), median(ratios), aim(s.aim),
+		float64(now.written-written.written)/n/1024, float64(now.calls-written.calls)/n)
+	return nil
+}
+
+func aim(a float64) string {
+	if a == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", a)
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
+
+// settle is how long a process has for what it does in the background before its
+// memory is looked at.
+const settle = 3 * time.Second

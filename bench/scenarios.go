@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	many     = 2000 // chunks of an answer at full speed
+	few      = 200  // chunks that come alone
+	turns    = 200  // of a chain
+	streams  = 3000 // that are open at once
+	question = 16   // of a decision
+)
+
+// scenarios are what is measured, in the order it is printed.
+var scenarios = []scenario{
+	{"chat", 200, 1, 2.0, ours(chat("chunks=20", false)), theirs(chat("chunks=20", false))},
+	{"chat, 500 tokens whole", 50, 1, 2.5, ours(chat("chunks=500", false)), theirs(chat("chunks=500", false))},
+	{"chunk at full speed", 5, many, 1.5, ours(chat(fmt.Sprintf("chunks=%d", many), true)), theirs(chat(fmt.Sprintf("chunks=%d", many), true))},
+	{"chunk alone", 3, few, 1.3, ours(chat(fmt.Sprintf("chunks=%d pause=1ms", few), true)), theirs(chat(fmt.Sprintf("chunks=%d pause=1ms", few), true))},
+	{"stored response", 100, 1, 3.0, ours(respond("chunks=20", false)), theirs(chat("chunks=20", false))},
+	{"stored chunk", 5, many, 2.5, ours(respond(fmt.Sprintf("chunks=%d", many), true)), theirs(chat(fmt.Sprintf("chunks=%d", many), true))},
+	{"turn 200 of a chain", 10, 1, 2.0, chained, resent},
+	{"16 questions", 20, 1, 0, ours(decide), bareCalls},
+}
+
+// request is a call of the interface.
+type request struct{ path, body string }
+
+func chat(order string, streamed bool) request {
+	return request{"/v1/chat/completions", fmt.Sprintf(`{"model":"svc-preview","messages":[{"role":"user","content":%q}],"stream":%t}`, order, streamed)}
+}
+
+func respond(order string, streamed bool) request {
+	return request{"/v1/responses", fmt.Sprintf(`{"model":"svc-preview","input":%q,"stream":%t}`, order, streamed)}
+}
+
+// decide is a decision with sixteen questions.
+var decide = func() request {
+	var questions []string
+	for i := range question {
+		questions = append(questions, fmt.Sprintf(`"q%d":{"type":"choice","instructions":"Question %d?","criteria":{"one":null,"two":null}}`, i, i))
+	}
+	return request{"/v1/systemone", `{"model":"svc-snap-preview","state":"` + strings.Repeat("Some state. ", 100) + `","questions":{` + strings.Join(questions, ",") + `}}`}
+}()
+
+// client keeps its connections, so that they cost nothing here.
+var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: streams + 1}}
+
+// post makes a call and reads the whole answer.
+func post(url, key string, r request) ([]byte, error) {
+	req, err := http.NewRequest("POST", url+r.path, strings.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+key)
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %d %s", r.path, res.StatusCode, body)
+	}
+	if err == nil && bytes.Contains(body, []byte("response.failed")) {
+		err = fmt.Errorf("%s: %.500s", r.path, body)
+	}
+	return body, err
+}
+
+func ours(r request) func(*bench) (func() error, error) {
+	return func(b *bench) (func() error, error) {
+		return func() error {
+			_, err := post(b.svcd.url, b.key, r)
+			return err
+		}, nil
+	}
+}
+
+func theirs(r request) func(*bench) (func() error, error) {
+	return func(b *bench) (func() error, error) {
+		return func() error {
+			_, err := post(b.proxy.url, "", r)
+			return err
+		}, nil
+	}
+}
+
+// said is what each turn of a chain says.
+const said = "What came of the order that I asked about? chunks=20"
+
+// chained makes a chain of turns and returns a call that continues its end.
+func chained(b *bench) (func() error, error) {
+	previous := ""
+	turn := func() error {
+		body, err := post(b.svcd.url, b.key, request{"/v1/responses", fmt.Sprintf(`{"model":"svc-preview","input":%q%s}`, said, previous)})
+		if err != nil {
+			return err
+		}
+		var r struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal(body, &r); err != nil {
+			return err
+		}
+		previous = fmt.Sprintf(`,"previous_response_id":%q`, r.ID)
+		return nil
+	}
+	n := turns
+	if b.short {
+		n = 20
+	}
+	for range n - 1 {
+		if err := turn(); err != nil {
+			return nil, err
+		}
+	}
+	return turn, nil
+}
+
+// resent is the same turn by a client that sends the history each time.
+func resent(b *bench) (func() error, error) {
+	n := turns
+	if b.short {
+		n = 20
+	}
+	var messages []string
+	for range n - 1 {
+		messages = append(messages, fmt.Sprintf(`{"role":"user","content":%q},{"role":"assistant","content":%q}`, said, strings.Repeat("word ", 20)))
+	}
+	messages = append(messages, fmt.Sprintf(`{"role":"user","content":%q}`, said))
+	return theirs(request{"/v1/chat/completions", `{"model":"svc-preview","messages":[` + strings.Join(messages, ",") + `]}`})(b)
+}
+
+// bareCalls are what a decision with sixteen questions asks of a model server.
+func bareCalls(b *bench) (func() error, error) {
+	r := request{"/v1/chat/completions", `{"model":"double","max_tokens":1,"logprobs":true,"top_logprobs":20,"messages":[{"role":"system","content":"` +
+		strings.Repeat("Some state. ", 100) + `"},{"role":"user","content":"Question?"}]}`}
+	return func() error {
+		for range question {
+			if _, err := post(b.proxy.url, "", r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// openStreams measures what a stream holds while its model is slow.
+func (b *bench) openStreams() error {
+	n := streams
+	if b.short {
+		n = 100
+	}
+	before := b.svcd.resident()
+	var wg sync.WaitGroup
+	failed := make(chan error, n)
+	began := make(chan struct{}, n)
+	for range n {
+		wg.Go(func() { failed <- b.openStream(began) })
+		time.Sleep(time.Millisecond)
+	}
+	for range n {
+		select {
+		case <-began:
+		case <-time.After(time.Minute):
+			return fmt.Errorf("not all streams have begun after a minute")
+		}
+	}
+	time.Sleep(settle)
+	each := float64(b.svcd.resident()-before) / float64(n) / 1024
+	fmt.Printf("%-28s %9.1f KB %12s %8s %8s   of %d\n", "open stream", each, "", "", "40 KB", n)
+	wg.Wait()
+	close(failed)
+	for err := range failed {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openStream follows an answer that takes half a minute.
+func (b *bench) openStream(began chan<- struct{}) error {
+	r := chat("chunks=10 pause=5s", true)
+	req, err := http.NewRequest("POST", b.svcd.url+r.path, strings.NewReader(r.body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+b.key)
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(res.Body) // what there is of it
+		return fmt.Errorf("a stream: %d %s", res.StatusCode, body)
+	}
+	if _, err := res.Body.Read(make([]byte, 1)); err != nil {
+		return err
+	}
+	began <- struct{}{}
+	_, err = io.Copy(io.Discard, res.Body)
+	return err
+}
