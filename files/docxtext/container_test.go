@@ -219,7 +219,7 @@ func TestExtractSideParts(t *testing.T) {
 		"word/endnotes.xml", `<w:endnotes `+wordNS+`>`+note("endnote", `w:id="2"`, "end")+`</w:endnotes>`,
 		"word/comments.xml", `<w:comments `+wordNS+`>`+note("comment", `w:author="Ann"`, "why")+note("comment", "", "how")+`</w:comments>`,
 	))
-	want := "[1]\n[2]\n[i]\n[1]\n*\n\n[1] three\n[2] two\n* four\n\n[i] end\n\nComment (Ann): why\nComment: how\n\nsecond header\nfirst header\n\nfooter\n"
+	want := "[^1]\n[^2]\n[^i]\n[^1]\n*\n\n[^1]: three\n[^2]: two\n* four\n\n[^i]: end\n\nComment (Ann): why\nComment: how\n\nsecond header\nfirst header\n\nfooter\n"
 	if err != nil || got != (reading.Text{Text: want}) {
 		t.Errorf("got %+v and %v, want %q", got, err, want)
 	}

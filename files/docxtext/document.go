@@ -19,23 +19,31 @@ type document struct {
 	c         *container
 	dir       string // of the main part, which targets are relative to
 	rels      []relationship
+	links     map[string]string // addresses by the relationship's ID
 	lists     lists
 	footnotes references
 	endnotes  references
 	headers   set
 	footers   set
-	root      string // the root element of the first part read
-	written   int    // bytes of text so far
+	inBody    bool              // the main part is being read, which the relationships are of
+	root      string            // the root element of the first part read
+	written   int               // bytes of text so far
+	comments  map[string]string // not yet written, by ID
+	chunks    int               // documents that this one is in, and has had in it
 }
 
 // readDocument finds the main part, reads it and what it refers to, and puts
 // the text together.
-func readDocument(ctx context.Context, c *container) (string, error) {
+func readDocument(ctx context.Context, c *container) (string, error) { return readPart(ctx, c, 0, 0) }
+
+// readPart reads a document that may stand in others, as so many did before it,
+// which have had so many bytes of text.
+func readPart(ctx context.Context, c *container, chunks, written int) (string, error) {
 	main, err := mainPart(c)
 	if err != nil {
 		return "", err
 	}
-	d := &document{ctx: ctx, c: c, dir: path.Dir(main)}
+	d := &document{ctx: ctx, c: c, dir: path.Dir(main), chunks: chunks, written: written}
 	d.endnotes.format = "lowerRoman"
 	markup, err := d.mainMarkup(main)
 	if err != nil {
@@ -46,10 +54,18 @@ func readDocument(ctx context.Context, c *container) (string, error) {
 		return "", err
 	}
 	d.rels = parseRelationships(c, rels)
+	d.links = parseLinks(rels)
 	if err := d.readLists(); err != nil {
 		return "", err
 	}
+	comments, err := d.readComments()
+	if err != nil {
+		return "", err
+	}
+	d.root = ""
+	d.inBody = true
 	body, err := d.walk(markup, nil)
+	d.inBody = false
 	if err != nil && (body == "" || !errors.Is(err, reading.ErrDamaged)) {
 		return "", err
 	}
@@ -61,7 +77,7 @@ func readDocument(ctx context.Context, c *container) (string, error) {
 	for _, read := range []func() ([]string, error){
 		func() ([]string, error) { return d.readNotes("footnotes", d.footnotes) },
 		func() ([]string, error) { return d.readNotes("endnotes", d.endnotes) },
-		d.readComments,
+		func() ([]string, error) { return d.unanchored(comments), nil },
 		func() ([]string, error) { return d.readMargins(d.headers) },
 		func() ([]string, error) { return d.readMargins(d.footers) },
 	} {
@@ -145,7 +161,7 @@ func (d *document) readNotes(kind string, refs references) ([]string, error) {
 	for _, id := range refs.ids {
 		text := notes[id]
 		if mark := refs.marks[id]; mark != "" && text != "" {
-			text = "[" + mark + "] " + strings.TrimLeft(text, " \t")
+			text = "[^" + mark + "]: " + strings.TrimLeft(text, " \t")
 		}
 		if text != "" {
 			texts = append(texts, text)
@@ -154,18 +170,35 @@ func (d *document) readNotes(kind string, refs references) ([]string, error) {
 	return texts, nil
 }
 
-func (d *document) readComments() ([]string, error) {
-	var texts []string
-	err := d.eachNote("comments", func(n note) {
-		switch {
-		case n.text == "":
-		case n.author == "":
-			texts = append(texts, "Comment: "+n.text)
-		default:
-			texts = append(texts, "Comment ("+n.author+"): "+n.text)
+// readComments reads the comments, for where they are anchored, and returns all of
+// them in order.
+func (d *document) readComments() (all []note, err error) {
+	d.comments = map[string]string{}
+	err = d.eachNote("comments", func(n note) {
+		if n.text == "" {
+			return
 		}
+		by := ""
+		if n.author != "" {
+			by = " (" + n.author + ")"
+		}
+		n.text = "Comment" + by + ": " + n.text
+		if n.id != "" {
+			d.comments[n.id] = n.text
+		}
+		all = append(all, n)
 	})
-	return texts, err
+	return all, err
+}
+
+// unanchored returns the comments that nothing refers to.
+func (d *document) unanchored(all []note) (texts []string) {
+	for _, n := range all {
+		if n.id == "" || d.comments[n.id] != "" {
+			texts = append(texts, n.text)
+		}
+	}
+	return texts
 }
 
 func (d *document) eachNote(kind string, onNote func(note)) error {
@@ -273,6 +306,25 @@ func parseRelationships(c *container, part []byte) []relationship {
 		}
 	}
 	return rels
+}
+
+// parseLinks reads the addresses among the relationships.
+func parseLinks(part []byte) map[string]string {
+	var list struct {
+		Relationship []struct {
+			ID         string `xml:"Id,attr"`
+			Target     string `xml:",attr"`
+			TargetMode string `xml:",attr"`
+		}
+	}
+	decode(part, &list) // parseRelationships says whether the part is whole
+	links := map[string]string{}
+	for _, r := range list.Relationship {
+		if r.TargetMode == "External" {
+			links[r.ID] = r.Target
+		}
+	}
+	return links
 }
 
 // target returns the name of the part, which is relative to dir.

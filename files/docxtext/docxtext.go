@@ -5,12 +5,15 @@
 // and reads the main part and then the parts which the document refers to: list
 // definitions, styles, notes, comments, headers and footers.
 //
-// The text reads as the document does on paper. A paragraph is a line, a table
-// row is a line with a tab between cells, and automatic list numbers are
-// written out. Deleted and hidden text and the codes of fields are left out,
-// inserted text and the results of fields are kept. Footnotes, endnotes,
-// comments, headers and footers follow the body in this order; a footnote
-// reference reads [1], an endnote reference [i].
+// The text is Markdown as models read it. A paragraph is a line, headings begin
+// with #, list items with their numbers or a dash and are indented by their level,
+// a table is rows of cells between bars, where merged cells stand in each of their
+// places. Links have their addresses, pictures their descriptions, charts a table
+// of their series, diagrams a list, and comments stand where they are anchored.
+// Deleted and hidden text and the codes of fields are left out, inserted text and
+// the results of fields are kept. Footnotes, endnotes, headers and footers follow
+// the body in this order; a footnote reference reads [^1], an endnote reference
+// [^i].
 //
 // Everything is bounded: the number of parts, their unpacked sizes, the nesting
 // of the markup and the length of the text. The package uses no file, process

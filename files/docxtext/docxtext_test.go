@@ -150,8 +150,8 @@ func TestExtractPartial(t *testing.T) {
 		{"a main part cut short", pack(t, "word/document.xml", main[:len(main)-60]), "before\nword\n"},
 		{"notes cut short", pack(t, "word/document.xml", main,
 			"word/_rels/document.xml.rels", relationships("r1", "footnotes", "footnotes.xml"),
-			"word/footnotes.xml", notes), "before\nword[1]\n\n[1] note\n"},
-		{"a wrong checksum", corrupt(t, pack(t, "word/document.xml", main)), "before\nword[1]\n"},
+			"word/footnotes.xml", notes), "before\nword[^1]\n\n[^1]: note\n"},
+		{"a wrong checksum", corrupt(t, pack(t, "word/document.xml", main)), "before\nword[^1]\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := extract(t, c.data)

@@ -84,16 +84,16 @@ func row(cells ...string) string {
 func TestExtractTables(t *testing.T) {
 	inner := "<w:tbl>" + row(cell(paragraph("1")), cell(paragraph("2"))) + row(cell(paragraph("3")), cell(paragraph("4"))) + "</w:tbl>"
 	for _, c := range []struct{ name, markup, want string }{
-		{"rows and cells", row(cell(paragraph("a")), cell(paragraph("b"))) + row(cell(paragraph("c")), cell(paragraph("d"))), "a\tb\nc\td"},
-		{"empty cells", row(cell("<w:p/>"), cell(paragraph("b"))) + row(cell(paragraph("c")), cell("<w:p/>")), "\tb\nc\t"},
-		{"lines in a cell", row(cell(paragraph("a")+paragraph("b")), cell(paragraph("c"))), "a\nb\tc"},
-		{"a table in a cell", row(cell(paragraph("a")+inner+"<w:p/>"), cell(paragraph("b"))), "a\n1\t2\n3\t4\tb"},
-		{"a table in the first cell", row(cell(inner+"<w:p/>"), cell(paragraph("b"))), "1\t2\n3\t4\tb"},
+		{"rows and cells", row(cell(paragraph("a")), cell(paragraph("b"))) + row(cell(paragraph("c")), cell(paragraph("d"))), "| a | b |\n| --- | --- |\n| c | d |"},
+		{"empty cells", row(cell("<w:p/>"), cell(paragraph("b"))) + row(cell(paragraph("c")), cell("<w:p/>")), "| | b |\n| --- | --- |\n| c | |"},
+		{"lines in a cell", row(cell(paragraph("a")+paragraph("b")), cell(paragraph("c"))), "| a<br>b | c |\n| --- | --- |"},
+		{"a table in a cell", row(cell(paragraph("a")+inner+"<w:p/>"), cell(paragraph("b"))), "| a<br>1; 2<br>3; 4 | b |\n| --- | --- |"},
+		{"a table in the first cell", row(cell(inner+"<w:p/>"), cell(paragraph("b"))), "| 1; 2<br>3; 4 | b |\n| --- | --- |"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			markup := paragraph("before") + "<w:tbl>" + c.markup + "</w:tbl>" + paragraph("after")
 			got, err := extract(t, pack(t, "word/document.xml", body(markup)))
-			want := "before\n" + c.want + "\nafter\n"
+			want := "before\n\n" + c.want + "\n\nafter\n"
 			if err != nil || got.Text != want {
 				t.Errorf("got %q and %v, want %q", got.Text, err, want)
 			}

@@ -103,27 +103,36 @@ func number(v *value, otherwise int) int {
 
 const maxChain = 32 // styles or list definitions that refer to each other
 
-// label counts the paragraph and returns its number or bullet and a space, ""
-// if it is not an item of a list.
-func (l *lists) label(p paragraph) string {
+// item is a paragraph of a list: its number or bullet with a space, and its level
+// from 0. The label is empty for what is no item.
+type item struct {
+	label string
+	level int
+}
+
+// item counts the paragraph.
+func (l *lists) item(p paragraph) item {
 	in, at := l.find(p)
 	if in == nil {
-		return ""
+		return item{}
 	}
 	a := l.abstractOf(in)
 	if a == nil {
-		return ""
+		return item{}
 	}
 	def := in.def(a, at)
 	if def == nil {
-		return ""
+		return item{}
 	}
 	a.count(in, at)
 	text := a.render(in, def, at)
-	if text == "" {
-		return ""
+	switch text {
+	case "":
+		return item{}
+	case "•":
+		text = "-"
 	}
-	return text + " "
+	return item{text + " ", at}
 }
 
 // find returns the list and the level of a paragraph, by its own properties or

@@ -65,7 +65,7 @@ func TestLabels(t *testing.T) {
 		}},
 		{"a level that goes on", []item{direct("1", "5", "1 "), direct("1", "0", "1. "), direct("1", "5", "2 ")}},
 		{"legal numbers", []item{direct("1", "2", "1.3.1 ")}},
-		{"bullets and nothing", []item{direct("1", "3", "• "), direct("1", "4", "")}},
+		{"bullets and nothing", []item{direct("1", "3", "- "), direct("1", "4", "")}},
 		{"a format for newer readers", []item{direct("1", "6", "i ")}},
 		{"an override starts the same count again", []item{
 			direct("1", "0", "1. "), direct("2", "0", "8. "), direct("2", "0", "9. "), direct("2", "1", "(1) "), direct("1", "0", "10. "),
@@ -85,7 +85,7 @@ func TestLabels(t *testing.T) {
 				t.Fatal("the parts were not read whole")
 			}
 			for i, item := range c.items {
-				if got := l.label(item.p); got != item.want {
+				if got := l.item(item.p).label; got != item.want {
 					t.Errorf("item %d: got %q, want %q", i, got, item.want)
 				}
 			}

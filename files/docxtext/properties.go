@@ -18,6 +18,8 @@ func (w *walker) startProperty(e xml.StartElement) {
 		w.paragraphProperty(e)
 	case "rPr":
 		w.runProperty(e)
+	case "tcPr":
+		w.cellProperty(e)
 	case "trPr":
 		w.delRow = w.delRow || name == "del"
 	case "sectPr":
@@ -50,6 +52,8 @@ func (w *walker) paragraphProperty(e xml.StartElement) {
 		p.style = attr(e, "val")
 	case "numId":
 		p.numID = attr(e, "val")
+	case "outlineLvl":
+		p.outline = attr(e, "val")
 	case "ilvl":
 		p.level = attr(e, "val")
 	case "del", "moveFrom":
@@ -80,7 +84,7 @@ func (w *walker) endProperties(el element) {
 	case el.name == "rPr":
 		w.story.hidden = w.doc.lists.styles.hidden(w.story.paragraph.style, w.story.run)
 	case el.name == "pPr" && !w.story.paragraph.joined:
-		w.put(w.doc.lists.label(w.story.paragraph))
+		w.beginParagraph()
 	case el.name == "trPr" && w.delRow:
 		w.delRow = false
 		w.leaveOut(len(w.open))

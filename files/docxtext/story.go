@@ -1,27 +1,43 @@
 package docxtext
 
-import "strings"
+import (
+	"strings"
 
-// story is text under construction: the body, a header, a note or a text box.
+	"github.com/seed-506d8e5d/svc/files/internal/word"
+)
+
+// story is text under construction: the body, a header, a note, a text box or a
+// cell of a table.
 type story struct {
-	text      strings.Builder
-	lineEnds  int      // line ends due before the next text
-	rows      []int    // cells begun, for each open table row
-	boxes     []string // text boxes anchored in the open paragraph
-	fields    []field  // open fields
-	codes     int      // open fields that are still in their code
-	hidden    bool     // in a run that is not shown
-	font      string   // of the run
+	text      []byte
+	lineEnds  int           // line ends due before the next text
+	due       string        // what begins the paragraph's line, due before its text
+	cell      *word.Cell    // what the story is the text of, or nil
+	tables    []*word.Table // open tables
+	links     []link        // open links
+	boxes     []string      // text boxes anchored in the open paragraph
+	fields    []field       // open fields
+	codes     int           // open fields that are still in their code
+	hidden    bool          // in a run that is not shown
+	font      string        // of the run
 	run       run
 	paragraph paragraph
 }
 
+// link is a link whose text goes on.
+type link struct {
+	url  string
+	from int // where its text begins
+}
+
 // paragraph is what the properties of the open paragraph say.
 type paragraph struct {
-	style  string
-	numID  string
-	level  string
-	joined bool // its mark is deleted: the next paragraph continues it
+	style   string
+	numID   string
+	level   string
+	outline string // the level of a heading, counted from 0
+	heading bool
+	joined  bool // its mark is deleted: the next paragraph continues it
 }
 
 // run is what the properties of the open run say about whether it shows.
@@ -33,6 +49,8 @@ type run struct {
 // field is a field between its first and last character.
 type field struct {
 	inCode bool
+	code   []byte // as far as it matters
+	link   bool   // its result is a link
 	form   form
 }
 
@@ -40,16 +58,73 @@ type field struct {
 // blank.
 func (s *story) write(text string) {
 	s.flush()
-	s.text.WriteString(text)
+	s.text = append(s.text, text...)
 }
 
 func (s *story) flush() {
-	if s.text.Len() > 0 {
+	if len(s.text) > 0 {
 		for range min(s.lineEnds, 2) {
-			s.text.WriteByte('\n')
+			s.text = append(s.text, '\n')
 		}
 	}
 	s.lineEnds = 0
+	s.text = append(s.text, s.due...)
+	s.due = ""
+}
+
+// block writes text that stands alone, between blank lines.
+func (s *story) block(text string) {
+	if text == "" {
+		return
+	}
+	s.due = ""
+	s.lineEnds = max(s.lineEnds, 2)
+	s.write(text)
+	s.lineEnds = 2
+}
+
+// startLink and endLink put a link around the text between them, unless it has
+// none, is the address itself or goes on over several lines.
+func (s *story) startLink(url string) {
+	s.flush()
+	if len(s.links) < maxDepth {
+		s.links = append(s.links, link{url, len(s.text)})
+	}
+}
+
+func (s *story) endLink() {
+	n := len(s.links)
+	if n == 0 {
+		return
+	}
+	l := s.links[n-1]
+	s.links = s.links[:n-1]
+	if l.url == "" || l.from > len(s.text) {
+		return
+	}
+	text := string(s.text[l.from:])
+	if strings.TrimSpace(text) == "" || strings.ContainsAny(text, "\n[]") || isAddress(strings.TrimSpace(text), l.url) {
+		return
+	}
+	s.text = append(s.text[:l.from], "["+text+"]("+l.url+")"...)
+}
+
+// isAddress reports whether the text of a link is its address, in full or without
+// the beginning.
+func isAddress(text, url string) bool {
+	text, url = strings.TrimSuffix(text, "/"), strings.TrimSuffix(url, "/")
+	return strings.HasSuffix(url, text) && len(url)-len(text) <= len("https://www.")
+}
+
+// maxCode is how much of a field's code is kept.
+const maxCode = 4096
+
+// addCode takes a part of the code of the innermost field.
+func (s *story) addCode(text []byte) {
+	if n := len(s.fields); n > 0 && s.fields[n-1].inCode {
+		f := &s.fields[n-1]
+		f.code = append(f.code, text[:min(len(text), maxCode-len(f.code))]...)
+	}
 }
 
 // beginField opens a field, whose code comes first.
@@ -62,9 +137,16 @@ func (s *story) beginField() {
 
 // endCode goes on to the result of the innermost field.
 func (s *story) endCode() {
-	if n := len(s.fields); n > 0 && s.fields[n-1].inCode {
-		s.fields[n-1].inCode = false
-		s.codes--
+	n := len(s.fields)
+	if n == 0 || !s.fields[n-1].inCode {
+		return
+	}
+	f := &s.fields[n-1]
+	f.inCode = false
+	s.codes--
+	if url := linkOfField(string(f.code)); url != "" && s.codes == 0 {
+		f.link = true
+		s.startLink(url)
 	}
 }
 
@@ -77,6 +159,9 @@ func (s *story) endField() string {
 	}
 	f := s.fields[n-1]
 	s.fields = s.fields[:n-1]
+	if f.link {
+		s.endLink()
+	}
 	return f.form.String()
 }
 
@@ -92,7 +177,7 @@ func (s *story) endParagraph() {
 	if !s.paragraph.joined {
 		s.lineEnds++
 	}
-	s.paragraph = paragraph{}
+	s.paragraph, s.due = paragraph{}, ""
 	for _, box := range s.boxes {
 		s.lineEnds = max(s.lineEnds, 1)
 		s.write(box)
@@ -101,29 +186,12 @@ func (s *story) endParagraph() {
 	s.boxes = nil
 }
 
-func (s *story) startRow() {
-	s.flush()
-	s.rows = append(s.rows, 0)
-}
-
-// startCell parts the cell from the one before by a tab.
-func (s *story) startCell() {
-	n := len(s.rows)
-	if n == 0 {
-		return
+// table is the innermost open table, or nil.
+func (s *story) table() *word.Table {
+	if n := len(s.tables); n > 0 {
+		return s.tables[n-1]
 	}
-	if s.rows[n-1] > 0 {
-		s.lineEnds = 0
-		s.text.WriteByte('\t')
-	}
-	s.rows[n-1]++
-}
-
-func (s *story) endRow() {
-	if n := len(s.rows); n > 0 {
-		s.rows = s.rows[:n-1]
-	}
-	s.lineEnds = 1
+	return nil
 }
 
 // String returns the text, with the boxes of a paragraph that never ended.
@@ -131,5 +199,5 @@ func (s *story) String() string {
 	if len(s.boxes) > 0 {
 		s.endParagraph()
 	}
-	return strings.Trim(s.text.String(), "\n")
+	return strings.Trim(string(s.text), "\n")
 }

@@ -14,6 +14,8 @@ type style struct {
 	Type    string   `xml:"type,attr"`
 	Default string   `xml:"default,attr"`
 	BasedOn value    `xml:"basedOn"`
+	Name    value    `xml:"name"`
+	Outline *value   `xml:"pPr>outlineLvl"`
 	Num     numbered `xml:"pPr>numPr"`
 	Vanish  *value   `xml:"rPr>vanish"`
 }

@@ -37,11 +37,17 @@ type element struct {
 	wrote int  // bytes of text before it
 	said  bool // an alternative in it has written text
 	story bool // its text is a story of its own
+	table bool // it is a table, or stands for one
 
 	closing string // the bracket that ends it in a formula
 }
 
-const maxBoxes = 8 // text boxes within text boxes; Word itself has none
+// Bounds on stories within stories: all of them, and those that are text boxes,
+// of which Word has none in each other.
+const (
+	maxOuter = 48
+	maxBoxes = 8
+)
 
 // walk reads markup to its end or to the first error, and returns the text.
 func (d *document) walk(markup string, onNote func(note)) (string, error) {
@@ -51,9 +57,7 @@ func (d *document) walk(markup string, onNote func(note)) (string, error) {
 		return "", err
 	}
 	err = w.run(dec)
-	for len(w.outer) > 0 {
-		w.popStory()
-	}
+	w.endStories()
 	d.written += w.wrote
 	return w.story.String(), err
 }
@@ -110,6 +114,8 @@ func (w *walker) start(e xml.StartElement) {
 		w.startMath(el.name)
 	case el.space == drawSpace && el.name == "br":
 		w.put("\n")
+	default:
+		w.startDrawing(e)
 	}
 }
 
@@ -148,6 +154,10 @@ func (w *walker) end() {
 // chars takes the text of the elements named t, which alone hold any.
 func (w *walker) chars(text []byte) {
 	n := len(w.open)
+	if w.skip == 0 && n > 0 && w.open[n-1].name == "instrText" && w.open[n-1].space == wordSpace {
+		w.story.addCode(text)
+		return
+	}
 	if w.skip > 0 || w.props != "" || n == 0 || w.open[n-1].name != "t" || w.open[n-1].space == otherSpace {
 		return
 	}
@@ -183,7 +193,7 @@ func (w *walker) startWord(e xml.StartElement) {
 	case "tab", "ptab":
 		w.put("\t")
 	case "br", "cr":
-		w.put("\n")
+		w.lineBreak(e)
 	case "noBreakHyphen":
 		w.put("-")
 	case "sym":
@@ -193,14 +203,27 @@ func (w *walker) startWord(e xml.StartElement) {
 		w.story.hidden = w.doc.lists.styles.hidden(w.story.paragraph.style, run{})
 	case "fldChar":
 		w.fieldChar(attr(e, "fldCharType"))
+	case "tbl":
+		w.startTable()
 	case "tr":
-		w.story.startRow()
+		w.startRow()
 	case "tc":
-		w.story.startCell()
+		w.startCell()
 	case "txbxContent":
-		w.openStory()
+		if len(w.outer) < maxBoxes {
+			w.openStory()
+		}
+	case "hyperlink":
+		w.startHyperlink(e)
 	case "footnoteReference", "endnoteReference":
 		w.reference(e)
+	case "commentReference":
+		w.comment(attr(e, "id"))
+	case "altChunk":
+		if text := w.doc.chunk(attr(e, "id")); text != "" {
+			w.put(text)
+			w.story.lineEnds = 1
+		}
 	case "footnote", "endnote", "comment":
 		if w.onNote != nil && len(w.outer) == 0 {
 			w.openStory()
@@ -216,13 +239,26 @@ func (w *walker) endWord(el element) {
 	case "r":
 		w.story.hidden = false
 	case "tr":
-		w.story.endRow()
+		if t := w.story.table(); t != nil {
+			t.EndRow()
+		}
+	case "hyperlink":
+		w.story.endLink()
+	}
+	if el.table {
+		w.endTable()
 	}
 	if !el.story {
 		return
 	}
+	cell := w.story.cell
 	text := w.popStory()
 	switch {
+	case cell != nil:
+		if t := w.story.table(); t != nil {
+			cell.Text = text
+			t.Add(*cell)
+		}
 	case el.name != "txbxContent":
 		w.note.text = text
 		w.onNote(w.note)
@@ -231,14 +267,12 @@ func (w *walker) endWord(el element) {
 	}
 }
 
-// openStory begins a note or a text box, whose text is kept apart until the
-// paragraph around it ends. Boxes nested beyond reason are read in place.
+// openStory begins a note, a cell or a text box, whose text is kept apart until
+// what is around it goes on. Stories nested beyond reason are read in place.
 func (w *walker) openStory() {
-	if len(w.outer) < maxBoxes {
-		w.outer = append(w.outer, w.story)
-		w.story = &story{}
-		w.open[len(w.open)-1].story = true
-	}
+	w.outer = append(w.outer, w.story)
+	w.story = &story{}
+	w.open[len(w.open)-1].story = true
 }
 
 func (w *walker) popStory() (text string) {
@@ -246,6 +280,25 @@ func (w *walker) popStory() (text string) {
 	n := len(w.outer)
 	w.story, w.outer = w.outer[n-1], w.outer[:n-1]
 	return text
+}
+
+// endStories ends what a damaged part leaves open: the text of cells and tables
+// stays.
+func (w *walker) endStories() {
+	for len(w.outer) > 0 {
+		cell := w.story.cell
+		for len(w.story.tables) > 0 {
+			w.endTable()
+		}
+		text := w.popStory()
+		if t := w.story.table(); cell != nil && t != nil {
+			cell.Text = text
+			t.Add(*cell)
+		}
+	}
+	for len(w.story.tables) > 0 {
+		w.endTable()
+	}
 }
 
 func (w *walker) fieldChar(kind string) {
@@ -272,7 +325,7 @@ func (w *walker) reference(e xml.StartElement) {
 	custom := attr(e, "customMarkFollows")
 	mark := notes.refer(attr(e, "id"), custom == "1" || custom == "true" || custom == "on")
 	if mark != "" {
-		w.put("[" + mark + "]")
+		w.put("[^" + mark + "]")
 	}
 }
 

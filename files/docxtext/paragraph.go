@@ -1,0 +1,118 @@
+package docxtext
+
+import (
+	"encoding/xml"
+	"strconv"
+	"strings"
+)
+
+// beginParagraph writes what begins the line of a paragraph whose properties have
+// been read: the mark of a heading, the number or bullet of a list.
+func (w *walker) beginParagraph() {
+	p := w.story.paragraph
+	item := w.doc.lists.item(p)
+	level := w.doc.lists.styles.heading(p)
+	if w.story.cell != nil {
+		w.put(item.label)
+		return
+	}
+	if level > 0 {
+		w.story.paragraph.heading = true
+		w.story.due = strings.Repeat("#", level) + " "
+		w.put(item.label)
+		return
+	}
+	if item.label != "" {
+		w.put(strings.Repeat("  ", item.level) + item.label)
+	}
+}
+
+// heading returns the level of a heading, 1 to 6, or 0 for other text. It is that
+// of the paragraph's outline or of its style's.
+func (s *styles) heading(p paragraph) int {
+	if p.outline != "" {
+		return headingLevel(p.outline)
+	}
+	id := p.style
+	for range maxChain {
+		one := s.byID[id]
+		if one == nil {
+			return 0
+		}
+		if one.Outline != nil {
+			return headingLevel(one.Outline.Val)
+		}
+		if level := namedHeading(one.Name.Val); level > 0 {
+			return level
+		}
+		id = one.BasedOn.Val
+	}
+	return 0
+}
+
+// headingLevel reads a level that is counted from 0; 9 is text.
+func headingLevel(outline string) int {
+	n, err := strconv.Atoi(outline)
+	if err != nil || n < 0 || n > 8 {
+		return 0
+	}
+	return min(n+1, 6)
+}
+
+// namedHeading knows the names of Word's own styles, which are the same in all of
+// its languages.
+func namedHeading(name string) int {
+	name = strings.ToLower(name)
+	if name == "title" {
+		return 1
+	}
+	level, ok := strings.CutPrefix(name, "heading ")
+	if n, err := strconv.Atoi(level); ok && err == nil && n >= 1 && n <= 9 {
+		return min(n, 6)
+	}
+	return 0
+}
+
+// startHyperlink begins a link to another document. Those within the document have
+// no address that a reader could use.
+func (w *walker) startHyperlink(e xml.StartElement) {
+	url := ""
+	if id := attr(e, "id"); w.doc.inBody && id != "" {
+		url = linkTarget(w.doc.links[id])
+	}
+	w.story.startLink(url)
+}
+
+// linkOfField returns the address of a HYPERLINK field, "" of any other.
+func linkOfField(code string) string {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(code), "HYPERLINK")
+	if !ok {
+		return ""
+	}
+	rest = strings.TrimSpace(rest)
+	if url, ok := strings.CutPrefix(rest, `"`); ok {
+		url, _, _ = strings.Cut(url, `"`)
+		return linkTarget(url)
+	}
+	url, _, _ := strings.Cut(rest, " ")
+	return linkTarget(url)
+}
+
+// linkTarget returns an address as it stands in a link, "" for one that leads
+// nowhere outside of its author's machine.
+func linkTarget(url string) string {
+	scheme, rest, ok := strings.Cut(url, ":")
+	switch strings.ToLower(scheme) {
+	case "http", "https", "mailto", "ftp":
+	default:
+		return ""
+	}
+	const most = 2048
+	if !ok || rest == "" || len(url) > most || strings.ContainsAny(url, "<>\n") {
+		return ""
+	}
+	if strings.ContainsAny(url, " ()") {
+		return "<" + url + ">"
+	}
+	return url
+}
