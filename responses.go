@@ -55,6 +55,14 @@ func (s *Service) CancelResponse(ctx context.Context, caller Caller, id string) 
 	return s.responses.Cancel(ctx, caller, id)
 }
 
+// CompactResponse has the model summarize a history: what the request continues
+// from, and its input. Nothing is stored.
+func (s *Service) CompactResponse(ctx context.Context, caller Caller, req *responses.Request) (*responses.Compacted, error) {
+	return run(ctx, s.life, func(ctx context.Context) (*responses.Compacted, error) {
+		return s.responses.Compact(ctx, caller, req)
+	})
+}
+
 // DeleteResponse removes a stored response; what was said stays in its
 // conversation. The error is NotFound.
 func (s *Service) DeleteResponse(ctx context.Context, caller Caller, id string) error {

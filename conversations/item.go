@@ -9,7 +9,7 @@ import (
 )
 
 // Item is one thing that was said or done in a conversation: a [*Message], a
-// [*FunctionCall], a [*FunctionCallOutput] or a [*WebSearch]; in the input of a
+// [*FunctionCall], a [*FunctionCallOutput], a [*WebSearch] or a [*Compaction]; in the input of a
 // turn also a [Reference]. Items are encoded as JSON in the form of the
 // interface. An item that was stored or sent is not changed any more.
 type Item interface {
@@ -115,6 +115,13 @@ type WebSearch struct {
 	Results string   // what was found, as the model reads it; not part of the interface
 }
 
+// Compaction stands for everything that was said before it, in summary.
+type Compaction struct {
+	ID      string
+	Sealed  string // the summary as the interface shows it, by [Service.Seal]
+	Summary string // as the model reads it; not part of the interface
+}
+
 // Reference stands for an item of the organization's that is stored, by its ID.
 // It is never stored itself.
 type Reference struct{ ID string }
@@ -130,6 +137,9 @@ func (o *FunctionCallOutput) ItemID() string { return o.ID }
 
 // ItemID implements [Item].
 func (s *WebSearch) ItemID() string { return s.ID }
+
+// ItemID implements [Item].
+func (c *Compaction) ItemID() string { return c.ID }
 
 // ItemID implements [Item].
 func (r Reference) ItemID() string { return r.ID }
@@ -150,6 +160,10 @@ func WithID(item Item, newID func(prefix string) string) Item {
 		o := *item
 		o.ID, o.Listed = newID("fco"), false
 		return &o
+	case *Compaction:
+		c := *item
+		c.ID = newID("cmp")
+		return &c
 	case *WebSearch:
 		w := *item
 		w.ID = newID("ws")

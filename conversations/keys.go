@@ -18,6 +18,7 @@ import (
 //	v/r/{response}              the lease of a turn that runs
 //	v/e/{conversation}/{response}/{seq}
 //	                            a page of the events of a turn, by the number of the first
+//	v/k                         the key that the organization's sealed texts are sealed with
 //	v/y/{conversation}/{key}    a key to remove with the conversation although no item leads to it
 //	v/d/{conversation}          a deleted conversation whose other keys are still to be removed
 const (
@@ -27,6 +28,7 @@ const (
 	indexPrefix        = "v/x/"
 	turnPrefix         = "v/t/"
 	deadPrefix         = "v/f/"
+	sealKey            = "v/k"
 	leasePrefix        = "v/r/"
 	eventPrefix        = "v/e/"
 	leftoverPrefix     = "v/y/"

@@ -39,6 +39,7 @@ type record struct {
 	Custom  bool         `json:"custom,omitempty"` // of a call or its output
 	Text    string       `json:"text,omitempty"`   // arguments, output or results
 	Queries []string     `json:"queries,omitempty"`
+	Sealed  string       `json:"sealed,omitempty"`
 }
 
 type recordPart struct {
@@ -75,6 +76,7 @@ const (
 	kindCall    = "c"
 	kindOutput  = "o"
 	kindSearch  = "w"
+	kindCompact = "z"
 )
 
 func encodeEntry(e Entry) ([]byte, error) {
@@ -91,6 +93,8 @@ func encodeEntry(e Entry) ([]byte, error) {
 		r.Custom, r.Listed, r.Parts = item.Custom, item.Listed, recordParts(item.Content)
 	case *WebSearch:
 		r.Kind, r.Status, r.CallID, r.Queries, r.Text = kindSearch, item.Status, item.CallID, item.Queries, item.Results
+	case *Compaction:
+		r.Kind, r.Sealed, r.Text = kindCompact, item.Sealed, item.Summary
 	}
 	return jsonout.Marshal(r)
 }
@@ -114,6 +118,8 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 		e.Item = output
 	case kindSearch:
 		e.Item = &WebSearch{ID: r.ID, Status: r.Status, CallID: r.CallID, Queries: r.Queries, Results: r.Text}
+	case kindCompact:
+		e.Item = &Compaction{ID: r.ID, Sealed: r.Sealed, Summary: r.Text}
 	default:
 		return Entry{}, fmt.Errorf("conversations: stored item %d has the unknown kind %q", seq, r.Kind)
 	}

@@ -98,6 +98,13 @@ func (s *WebSearch) Write(w *jsonout.Writer) {
 }
 
 // Write implements [Item].
+func (c *Compaction) Write(w *jsonout.Writer) {
+	begin(w, c.ID, "compaction", "")
+	w.Name("encrypted_content").String(c.Sealed)
+	w.EndObject()
+}
+
+// Write implements [Item].
 func (r Reference) Write(w *jsonout.Writer) {
 	begin(w, r.ID, "item_reference", "")
 	w.EndObject()
@@ -126,6 +133,9 @@ func (o *FunctionCallOutput) MarshalJSON() ([]byte, error) { return jsonout.Enco
 
 // MarshalJSON returns what Write writes.
 func (s *WebSearch) MarshalJSON() ([]byte, error) { return jsonout.Encode(s), nil }
+
+// MarshalJSON returns what Write writes.
+func (c *Compaction) MarshalJSON() ([]byte, error) { return jsonout.Encode(c), nil }
 
 // MarshalJSON returns what Write writes.
 func (r Reference) MarshalJSON() ([]byte, error) { return jsonout.Encode(r), nil }

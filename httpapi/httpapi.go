@@ -161,6 +161,7 @@ func (a *API) routes() map[string]methods {
 		"/v1/models/{model...}": {"GET": authenticated(a.getModel)},
 
 		"/v1/responses":                           {"POST": authenticated(a.createResponse)},
+		"/v1/responses/compact":                   {"POST": authenticated(a.compactResponse)},
 		"/v1/responses/input_tokens":              {"POST": authenticated(a.countInputTokens)},
 		"/v1/responses/{response_id}":             {"GET": authenticated(a.getResponse), "DELETE": authenticated(a.deleteResponse)},
 		"/v1/responses/{response_id}/cancel":      {"POST": authenticated(a.cancelResponse)},

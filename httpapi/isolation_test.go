@@ -94,6 +94,7 @@ var foreignRoutes = map[string]foreign{
 	"POST /v1/conversations":                    {"{}", 200},
 	"POST /v1/chat/completions/{completion_id}": {`{"metadata":{}}`, 404},
 
+	"POST /v1/responses/compact":                                 {`{"model":"svc-preview","previous_response_id":"{response_id}"}`, 404},
 	"POST /v1/responses/input_tokens":                            {`{"model":"svc-preview","input":"Hi","previous_response_id":"{response_id}"}`, 404},
 	"POST /v1/conversations/{conversation_id}":                   {`{"metadata":{}}`, 404},
 	"POST /v1/conversations/{conversation_id}/items":             {`{"items":[{"role":"user","content":"Hi"}]}`, 404},

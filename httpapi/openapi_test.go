@@ -82,6 +82,7 @@ func TestOpenAPIDescribesSuccess(t *testing.T) {
 		{"GET", "/v1/files/{file_id}/content", ""},
 		{"DELETE", "/v1/files/{file_id}", ""},
 		{"DELETE", "/v1/conversations/{conversation_id}/items/{item_id}", ""},
+		{"POST", "/v1/responses/compact", `{"model":"svc-preview","input":"Hi"}`},
 		{"DELETE", "/v1/responses/{response_id}", ""},
 		{"DELETE", "/v1/chat/completions/{completion_id}", ""},
 		{"DELETE", "/v1/conversations/{conversation_id}", ""},

@@ -162,6 +162,24 @@ func (a *API) cancelResponse(c *call) error {
 	return c.json(r)
 }
 
+func (a *API) compactResponse(c *call) error {
+	root, err := c.body(MaxBody, jsonin.Dots)
+	if err != nil {
+		return err
+	}
+	req := decodeCompaction(root)
+	if err := root.Err(); err != nil {
+		return err
+	}
+	c.model = req.Model
+	compacted, err := a.service.CompactResponse(c.ctx(), c.caller, req)
+	if err != nil {
+		return err
+	}
+	c.inputTokens, c.outputTokens = compacted.Usage.InputTokens, compacted.Usage.OutputTokens
+	return c.written(compacted)
+}
+
 func (a *API) listInputItems(c *call) error {
 	p, err := pageParams(c.r.URL.Query(), true)
 	if err != nil {

@@ -34,6 +34,7 @@ func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 		Background:         root.Field("background").True(),
 		Metadata:           root.Field("metadata").Metadata(),
 	}
+	decodeContextManagement(root.Field("context_management"), req)
 	decodeResponseTools(root.Field("tools"), req)
 	decodeToolChoice(root.Field("tool_choice"), req)
 	refuseFields(root, responseFields)
@@ -155,6 +156,8 @@ func decodeItem(n *jsonin.Node, kind string) conversations.Item {
 		return decodeOutput(n, kind)
 	case "web_search_call":
 		return &conversations.WebSearch{ID: n.Field("id").Text()}
+	case "compaction", "compaction_summary":
+		return &conversations.Compaction{Sealed: requiredText(n.Field("encrypted_content"))}
 	case "item_reference":
 		return conversations.Reference{ID: requiredID(n.Field("id"))}
 	case "reasoning":
@@ -283,4 +286,37 @@ func decodeFilePart(n *jsonin.Node, role model.Role) conversations.Part {
 		id.Fail("is required")
 	}
 	return conversations.Part{Type: conversations.InputFile, FileID: id.Text()}
+}
+
+// decodeContextManagement reads how a history that grows too long is dealt with.
+func decodeContextManagement(n *jsonin.Node, req *responses.Request) {
+	for _, m := range n.Items(1) {
+		if kind := requiredText(m.Field("type")); kind != "compaction" {
+			m.Field("type").Fail(`must be "compaction"`)
+		}
+		req.Compact = true
+		if threshold := m.Field("compact_threshold").Int(); threshold != nil {
+			if req.CompactThreshold = *threshold; *threshold < 1 {
+				m.Field("compact_threshold").Fail("must be at least 1")
+			}
+		}
+	}
+}
+
+// decodeCompaction reads the body of POST /v1/responses/compact. Errors are
+// recorded in root.
+func decodeCompaction(root *jsonin.Node) *responses.Request {
+	req := &responses.Request{
+		Model:              root.Field("model").Text(),
+		Instructions:       root.Field("instructions").Text(),
+		PreviousResponseID: optionalID(root.Field("previous_response_id")),
+		Conversation:       decodeConversationID(root.Field("conversation")),
+	}
+	input := root.Field("input")
+	if !input.Absent() {
+		req.Input = decodeInput(input)
+	} else if req.PreviousResponseID == "" && req.Conversation == "" {
+		input.Fail("is required without previous_response_id")
+	}
+	return req
 }

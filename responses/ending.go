@@ -126,6 +126,18 @@ func (t *turn) draft(body json.RawMessage) *conversations.Draft {
 	return d
 }
 
+// show emits the first events, once the turn is stored as one that runs.
+func (t *turn) show(ctx context.Context) error {
+	if t.emitter.sequence > 0 {
+		return nil
+	}
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	t.emitter.begin()
+	return nil
+}
+
 // open stores the turn as one that runs, if it is one that others may look at
 // while it does.
 func (t *turn) open(ctx context.Context) error {

@@ -55,6 +55,9 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 		if item.Status != conversations.Incomplete {
 			p.call(e, toolCall(item), p.outputs[item.ID])
 		}
+	case *conversations.Compaction:
+		p.close()
+		p.messages = append(p.messages, model.TextMessage(model.User, summaryBegins+item.Summary))
 	case *conversations.FunctionCallOutput:
 		p.close() // what follows was said after it
 	case *conversations.WebSearch:

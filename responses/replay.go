@@ -53,6 +53,9 @@ func replayItem(e *emitter, item conversations.Item) {
 		}
 		e.input = nil // what it would read has been said
 		e.closeItem(item.Status, "")
+	case *conversations.Compaction:
+		e.add(item, item)
+		e.done(item, false)
 	case *conversations.WebSearch:
 		e.search(item, func() {})
 	}

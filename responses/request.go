@@ -54,6 +54,8 @@ type Request struct {
 	TopLogprobs *int // 0 to 20: with Logprobs, how many of the likeliest at each place
 
 	SafetyIdentifier string // echoed
+	Compact          bool   // context_management: what goes before is compacted at a threshold
+	CompactThreshold int    // in tokens of the prompt; 0 is four fifths of the context window
 	Truncation       string // [TruncationAuto] or [TruncationDisabled]; empty is that
 
 	Store *bool // whether the turn is kept; nil is true
@@ -61,6 +63,8 @@ type Request struct {
 	// It must be stored.
 	Background bool
 	Metadata   map[string]string
+
+	compacting bool // the history is to be compacted, and nothing else
 
 	// SearchType is what the caller called the web search tool, echoed in the
 	// response; empty is [WebSearchPreview].
@@ -113,7 +117,7 @@ func (r *Request) settings() generation.Settings {
 // interface, whatever the model and the state of the store, and otherwise the
 // compiled schema of its format.
 func (r *Request) check(settings *generation.Settings) (*schema.Schema, error) {
-	if len(r.Input) == 0 {
+	if len(r.Input) == 0 && !r.compacting {
 		return nil, fault.Invalidf("input", "input is required.")
 	}
 	if len(r.Input) > MaxInput {
@@ -124,6 +128,9 @@ func (r *Request) check(settings *generation.Settings) (*schema.Schema, error) {
 	}
 	if r.MaxToolCalls != nil && *r.MaxToolCalls < 1 {
 		return nil, fault.Invalidf("max_tool_calls", "max_tool_calls must be at least 1.")
+	}
+	if r.CompactThreshold < 0 {
+		return nil, fault.Invalidf("context_management", "context_management.compact_threshold must be at least 1.")
 	}
 	switch r.Truncation {
 	case "", TruncationAuto, TruncationDisabled:

@@ -19,29 +19,41 @@ const (
 // not.
 func (t *turn) fit(ctx context.Context) error {
 	err := t.models.CheckWindow(ctx, t.info, t.request())
+	if overWindow(err) && t.req.Compact {
+		return nil // it is compacted first
+	}
 	if !overWindow(err) || t.req.Truncation != TruncationAuto {
 		return err
 	}
-	cuts := cuts(t.entries())
-	// The first of the cuts that is enough. What the last one leaves may be too
-	// much, which is the error then.
+	entries := t.entries()
+	t.cut, err = t.shortest(ctx, cuts(entries), func(cut int) *model.Request {
+		t.cut = cut
+		return t.request()
+	})
+	t.response.Truncated = t.cut - len(instructionsOf(entries[:t.cut]))
+	return err
+}
+
+// shortest returns the first of the cuts that makes a request fit the model's
+// window. The error is Rejected where none does.
+func (t *turn) shortest(ctx context.Context, cuts []int, request func(cut int) *model.Request) (cut int, err error) {
+	err = errTooLong()
 	for low, high := 0, len(cuts); low < high; {
 		middle := (low + high) / 2
-		t.cut = cuts[middle]
-		switch next := t.models.CheckWindow(ctx, t.info, t.request()); {
+		switch next := t.models.CheckWindow(ctx, t.info, request(cuts[middle])); {
 		case next == nil:
-			high, err = middle, nil
+			high, cut, err = middle, cuts[middle], nil
 		case overWindow(next):
 			low = middle + 1
 		default:
-			return next
-		}
-		if low == high && low < len(cuts) {
-			t.cut = cuts[low]
+			return 0, next
 		}
 	}
-	t.response.Truncated = t.cut - len(instructionsOf(t.entries()[:t.cut]))
-	return err
+	return cut, err
+}
+
+func errTooLong() error {
+	return fault.ContextLength("The input is longer than the model's context window, even without the history.")
 }
 
 func overWindow(err error) bool {

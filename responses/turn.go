@@ -34,17 +34,19 @@ type turn struct {
 	live      *live // where it is stored as running
 	bare      bool  // it is stored without its output
 
-	input     []conversations.Item
-	cut       int                       // how many entries are left out of the prompt, but the instructions among them
-	documents map[string]model.Document // by file ID
-	read      int                       // bytes of documents, as often as they are referred to
-	response  *Response
-	emitter   emitter
-	meter     generation.Meter           // of all rounds
-	settled   bool                       // what was used is charged, or was tried to be
-	searches  []*conversations.WebSearch // that the model asked for in this round
-	cancel    context.CancelCauseFunc    // ends it, while it runs
-	planning  *planned                   // the search whose arguments are coming in
+	input      []conversations.Item
+	compaction *conversations.Compaction // that the turn has made, the first of its output
+	kept       int                       // how many entries come behind it in the prompt
+	cut        int                       // how many entries are left out of the prompt, but the instructions among them
+	documents  map[string]model.Document // by file ID
+	read       int                       // bytes of documents, as often as they are referred to
+	response   *Response
+	emitter    emitter
+	meter      generation.Meter           // of all rounds
+	settled    bool                       // what was used is charged, or was tried to be
+	searches   []*conversations.WebSearch // that the model asked for in this round
+	cancel     context.CancelCauseFunc    // ends it, while it runs
+	planning   *planned                   // the search whose arguments are coming in
 }
 
 // begin does everything that can refuse a request before a model is called. A
@@ -123,11 +125,15 @@ func (t *turn) takeInput(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if t.input, err = t.unsealed(ctx, items); err != nil {
+		return err
+	}
+	items = t.input
 	if t.input, err = matchCalls(t.point.Entries, items, t.req.Conversation != ""); err != nil {
 		return err
 	}
 	markCommentary(t.input)
-	if !slices.ContainsFunc(t.input, says) {
+	if !t.req.compacting && !slices.ContainsFunc(t.input, says) {
 		return fault.Invalidf("input", "input has nothing new that a model can read: images, reasoning and what the history has already are left out.")
 	}
 	return t.readDocuments(ctx)
@@ -270,10 +276,17 @@ func (t *turn) document(ctx context.Context, id string) (model.Document, error) 
 	return t.o.Documents.Stored(ctx, t.caller, id)
 }
 
-// entries are the history and the input.
+// entries are the history and the input. What was said before the last compaction
+// is left out, but the instructions among it.
 func (t *turn) entries() []conversations.Entry {
 	entries := t.point.Entries[:len(t.point.Entries):len(t.point.Entries)]
-	return t.with(entries, t.input)
+	entries = t.with(entries, t.input)
+	for i, e := range slices.Backward(entries) {
+		if _, ok := e.Item.(*conversations.Compaction); ok {
+			return append(instructionsOf(entries[:i]), entries[i:]...)
+		}
+	}
+	return entries
 }
 
 func (t *turn) with(entries []conversations.Entry, items []conversations.Item) []conversations.Entry {
@@ -286,11 +299,16 @@ func (t *turn) with(entries []conversations.Entry, items []conversations.Item) [
 // request is what the model is sent next: the history, the input, and what the
 // turn has so far.
 func (t *turn) request() *model.Request {
-	entries := t.entries()
+	entries, output := t.entries(), t.response.Output
 	if t.cut > 0 {
 		entries = append(instructionsOf(entries[:t.cut]), entries[t.cut:]...)
 	}
-	entries = t.with(entries, t.response.Output)
+	if t.compaction != nil {
+		kept := entries[len(entries)-t.kept:]
+		entries = t.with(instructionsOf(entries[:len(entries)-t.kept]), []conversations.Item{t.compaction})
+		entries, output = append(entries, kept...), output[1:]
+	}
+	entries = t.with(entries, output)
 	req := t.settings.Request(buildMessages(t.req.Instructions, entries,
 		func(id string) model.Document { return t.documents[id] }))
 	req.Tenant = t.caller.Organization
@@ -329,6 +347,9 @@ func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
 // generate runs the model, and the searches it asks for, until it has answered
 // or the consumer has stopped.
 func (t *turn) generate(ctx context.Context) error {
+	if err := t.compact(ctx); err != nil {
+		return err
+	}
 	req := t.request()
 	for round := 1; ; round++ {
 		last := round > t.o.MaxSearchRounds || t.searchesLeft() == 0
@@ -413,11 +434,8 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 		if err != nil {
 			return "", err
 		}
-		if t.emitter.sequence == 0 {
-			if err := t.open(ctx); err != nil {
-				return "", err
-			}
-			t.emitter.begin()
+		if err := t.show(ctx); err != nil {
+			return "", err
 		}
 		switch e := event.(type) {
 		case model.Logprobs:
