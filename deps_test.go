@@ -36,7 +36,7 @@ var edges = map[string][]string{
 	"conversations":         {"accounts", "fault", "internal/*", "model", "storage"},
 	"decisions":             {"accounts", "decisions/calibration", "fault", "internal/*", "model", "storage"},
 	"decisions/calibration": {},
-	"files":                 {"accounts", "fault", "files/*", "internal/*", "model", "storage"},
+	"files":                 {"accounts", "fault", "files/*", "internal/*", "model", "replicas", "storage"},
 	"files/doctext":         {"files/internal/word", "files/reading"},
 	"files/docxtext":        {"files/internal/word", "files/reading"},
 	"files/internal/word":   {},

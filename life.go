@@ -174,9 +174,34 @@ func (s *Service) Close() error {
 // recoverPage is how many organizations recover reads at once.
 const recoverPage = 1000
 
-// recover takes up, organization by organization, what the end of the process
-// before this one interrupted. It runs beside the work that has begun since: a
-// failure is one organization's, and is tried again at the next start.
+// recoverLease is the name of the lease of who recovers.
+const recoverLease = "recovery"
+
+// recoverAlways takes up what processes that ended have left: at the start, and
+// when another one has ended or died. One process does it for all.
+func (s *Service) recoverAlways(ctx context.Context) {
+	for {
+		held, err := s.replicas.Lease(ctx, recoverLease)
+		switch {
+		case err != nil:
+			s.recoveryFailed(ctx, "", err)
+		case held:
+			s.recover(ctx)
+			if err := s.replicas.Sweep(ctx); err != nil {
+				s.recoveryFailed(ctx, "", err)
+			}
+		}
+		select {
+		case <-s.replicas.Departed():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// recover takes up, organization by organization, what the end of a process
+// interrupted. It runs beside the work that has begun since: a failure is one
+// organization's, and is tried again the next time.
 func (s *Service) recover(ctx context.Context) {
 	for p := (page.Params{Limit: recoverPage}); ; {
 		organizations, err := s.accounts.OrganizationIDs(ctx, p)

@@ -207,7 +207,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Observer != nil {
 		o.Observer.Watch(s)
 	}
-	s.background.Go(func() { s.recover(s.life.cancelled) })
+	s.background.Go(func() { s.recoverAlways(s.life.cancelled) })
 	s.background.Go(func() { s.sweep(s.life.cancelled) })
 	return s, nil
 }
@@ -228,7 +228,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	}
 	s.closers = append(s.closers, s.accounts.Close)
 	s.files, err = files.New(files.Options{
-		Store: s.store, Extractor: o.Extractor, Workers: o.Tuning.Extractions, Timeout: o.Tuning.ExtractionTimeout,
+		Store: s.store, Replicas: s.replicas, Extractor: o.Extractor, Workers: o.Tuning.Extractions, Timeout: o.Tuning.ExtractionTimeout,
 		Now: o.Now, NewID: o.NewID, Log: s.log,
 	})
 	if err != nil {

@@ -44,7 +44,7 @@ func (s *Service) writeBlob(ctx context.Context, ns storage.Namespace, blob stri
 		first := uint32(size / chunkSize)
 		err := s.store.Update(ctx, ns, func(tx storage.Tx) error {
 			if first == 0 {
-				if err := tx.Set(garbageKey(blob), s.begun); err != nil {
+				if err := tx.Set(garbageKey(blob), s.owner); err != nil {
 					return err
 				}
 			}

@@ -14,6 +14,8 @@ import (
 const (
 	// processWait is how long a prompt waits for a file that is not processed.
 	processWait = 10 * time.Second
+	// awaitEvery is how often it looks whether another process has done it.
+	awaitEvery = 100 * time.Millisecond
 	// inlineWait is how long a document that came with a request waits until
 	// fewer others are being read.
 	inlineWait = 30 * time.Second
@@ -28,6 +30,15 @@ func (s *Service) Stored(ctx context.Context, caller accounts.Caller, id string)
 	if err == nil && r.Status == Uploaded {
 		if err := s.await(ctx, job{caller.Namespace(), id}); err != nil {
 			return model.Document{}, err
+		}
+		r, err = s.live(ctx, caller, id, CodeFileNotFound)
+	}
+	for end := time.Now().Add(processWait); err == nil && r.Status == Uploaded && s.replicas.Shared() && time.Now().Before(end); {
+		// Another process works on it: its record says when it is done.
+		select {
+		case <-time.After(awaitEvery):
+		case <-ctx.Done():
+			return model.Document{}, ctx.Err()
 		}
 		r, err = s.live(ctx, caller, id, CodeFileNotFound)
 	}

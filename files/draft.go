@@ -134,7 +134,7 @@ func (d *Draft) Commit(ctx context.Context, purpose string, expiresAfter time.Du
 	if waiting {
 		s.queue.expect(job{d.ns, id})
 	}
-	if err := s.store.Update(ctx, d.ns, func(tx storage.Tx) error { return commit(tx, id, &r) }); err != nil {
+	if err := s.store.Update(ctx, d.ns, func(tx storage.Tx) error { return s.commit(tx, id, &r) }); err != nil {
 		if waiting {
 			s.queue.finish(job{d.ns, id})
 		}
@@ -153,7 +153,7 @@ func (d *Draft) Commit(ctx context.Context, purpose string, expiresAfter time.Du
 var errEnded = errors.New("files: the draft has ended")
 
 // commit makes the file of a draft visible.
-func commit(tx storage.Tx, id string, r *record) error {
+func (s *Service) commit(tx storage.Tx, id string, r *record) error {
 	mark := garbageKey(r.Blob)
 	_, err := tx.Get(mark)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -163,7 +163,7 @@ func commit(tx storage.Tx, id string, r *record) error {
 		err = errors.Join(setRecord(tx, id, r), tx.Delete(mark))
 	}
 	if err == nil && r.Status == Uploaded {
-		err = tx.Set(queueKey(id), nil)
+		err = tx.Set(queueKey(id), s.owner)
 	}
 	if err == nil && r.Expires != 0 {
 		err = tx.Set(expiryKey(r.Expires, id), nil)

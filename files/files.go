@@ -14,7 +14,6 @@ package files
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"runtime"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -51,6 +51,9 @@ const (
 type Options struct {
 	Store storage.Store // the Service does not close it
 
+	// Replicas is this process among those that share the store; nil: alone.
+	Replicas *replicas.Process
+
 	// Extractor reads PDF and Word documents; nil is [InProcess], whose
 	// documentation says what it risks.
 	Extractor Extractor
@@ -77,7 +80,9 @@ type Service struct {
 	now       func() time.Time
 	newID     func(prefix string) string
 	log       *slog.Logger
-	begun     []byte // the value of marks of garbage that this service makes, its own
+	replicas  *replicas.Process
+	joined    bool   // by this service, which ends it
+	owner     []byte // the value of what this process works on: blobs that are written, files that wait
 
 	buffers sync.Pool     // of *[batchSize]byte, for blobs being written
 	inline  chan struct{} // has an element for each inline document being read
@@ -97,8 +102,16 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{
 		store: storage.Use(o.Store), extractor: o.Extractor, timeout: o.Timeout, now: o.Now, newID: o.NewID, log: o.Log,
-		expiry: newExpiry(), begun: []byte(rand.Text()),
+		expiry: newExpiry(), replicas: o.Replicas,
 	}
+	if s.replicas == nil {
+		var err error
+		if s.replicas, err = replicas.Join(context.Background(), replicas.Options{Store: s.store, Log: o.Log}); err != nil {
+			return nil, err
+		}
+		s.joined = true
+	}
+	s.owner = []byte(s.replicas.ID())
 	s.buffers.New = func() any { return new([batchSize]byte) }
 	if s.extractor == nil {
 		s.extractor = InProcess{}
@@ -134,5 +147,8 @@ func New(o Options) (*Service, error) {
 func (s *Service) Close() error {
 	s.stop()
 	s.running.Wait()
+	if s.joined {
+		return s.replicas.Close()
+	}
 	return nil
 }

@@ -5,10 +5,10 @@ import "encoding/binary"
 // The keys of files in an organization's namespace:
 //
 //	f/m/{file}         a file that can be seen: its record. IDs sort by creation, and so do lists
-//	f/q/{file}         a file whose text is still to be extracted
+//	f/q/{file}         a file whose text is still to be extracted: the process that does it
 //	f/x/{time}{file}   when a file expires: Unix seconds in 8 bytes, big-endian
 //	f/b/{blob}/{n}     a chunk of a blob, which is the bytes or the text of a file; n in 4 bytes, big-endian
-//	f/g/{blob}         a blob of no file: one that is being written, or whose chunks are still to be removed
+//	f/g/{blob}         a blob of no file: one that is being written, by the process named, or whose chunks are still to be removed
 const (
 	recordPrefix  = "f/m/"
 	queuePrefix   = "f/q/"

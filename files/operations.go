@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -143,12 +142,13 @@ func (s *Service) text(ctx context.Context, ns storage.Namespace, id string, r *
 	return Text(r.MIMEType, data)
 }
 
-// Recover takes up what the end of the process interrupted in a namespace: it
+// Recover takes up what the end of a process interrupted in a namespace: it
 // removes the chunks of uploads and deletions that did not finish, and queues
-// the files whose text is still to be extracted. It is called once for each
-// organization, and leaves alone what has begun since this service was made.
+// the files whose text is still to be extracted. It is called for each
+// organization, by one process, and leaves alone what belongs to a process that
+// is alive, this one included.
 func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
-	garbage, err := s.names(ctx, ns, garbagePrefix, s.begun)
+	garbage, err := s.left(ctx, ns, garbagePrefix)
 	if err != nil {
 		return err
 	}
@@ -157,12 +157,16 @@ func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
 			return err
 		}
 	}
-	waiting, err := s.names(ctx, ns, queuePrefix, nil)
+	waiting, err := s.left(ctx, ns, queuePrefix)
 	if err != nil {
 		return err
 	}
 	for _, id := range waiting {
-		if j := (job{ns, id}); s.queue.done(j) == nil {
+		taken, err := s.takeOver(ctx, ns, id)
+		if err != nil {
+			return err
+		}
+		if j := (job{ns, id}); taken && s.queue.done(j) == nil {
 			s.queue.push(j)
 		}
 	}
@@ -174,9 +178,27 @@ func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
 	return nil
 }
 
-// names returns what follows a prefix in the keys of a namespace, but of those
-// whose value is not.
-func (s *Service) names(ctx context.Context, ns storage.Namespace, prefix string, not []byte) ([]string, error) {
+// takeOver makes a file that waits for its text this process's, unless it is that
+// of one that is alive.
+func (s *Service) takeOver(ctx context.Context, ns storage.Namespace, id string) (taken bool, err error) {
+	err = s.store.Update(ctx, ns, func(tx storage.Tx) error {
+		taken = false
+		owner, err := tx.Get(queueKey(id))
+		if errors.Is(err, storage.ErrNotFound) || err == nil && s.replicas.Living(string(owner)) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		taken = true
+		return tx.Set(queueKey(id), s.owner)
+	})
+	return taken && err == nil, err
+}
+
+// left returns what follows a prefix in the keys of a namespace whose values name
+// no process that is alive.
+func (s *Service) left(ctx context.Context, ns storage.Namespace, prefix string) ([]string, error) {
 	var names []string
 	r := storage.Prefix([]byte(prefix))
 	err := s.store.View(ctx, ns, func(tx storage.Tx) error {
@@ -185,7 +207,7 @@ func (s *Service) names(ctx context.Context, ns storage.Namespace, prefix string
 			if err != nil {
 				return err
 			}
-			if not == nil || !bytes.Equal(entry.Value, not) {
+			if !s.replicas.Living(string(entry.Value)) {
 				names = append(names, string(entry.Key[len(prefix):]))
 			}
 		}

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,12 +47,12 @@ func (s *Service) process(ctx context.Context, j job) error {
 	var r *record
 	err := s.store.View(ctx, j.ns, func(tx storage.Tx) (err error) {
 		if r, err = getRecord(tx, j.id); err == nil {
-			_, err = tx.Get(queueKey(j.id))
+			err = s.checkOwner(tx, j)
 		}
 		return err
 	})
-	if errors.Is(err, errNone) || errors.Is(err, storage.ErrNotFound) {
-		return nil // deleted or done meanwhile
+	if errors.Is(err, errNone) {
+		return nil // deleted, done or taken over meanwhile
 	}
 	if err != nil {
 		return err
@@ -186,11 +187,23 @@ func (s *Service) fail(ctx context.Context, w *extraction, cause error) error {
 	return err
 }
 
+// checkOwner returns errNone where a job is not this process's any more.
+func (s *Service) checkOwner(tx storage.Tx, j job) error {
+	owner, err := tx.Get(queueKey(j.id))
+	if errors.Is(err, storage.ErrNotFound) || err == nil && !bytes.Equal(owner, s.owner) {
+		return errNone
+	}
+	return err
+}
+
 // conclude changes the record of a file. The error is errNone for one that was
-// deleted meanwhile.
+// deleted meanwhile, or taken over by another process.
 func (s *Service) conclude(ctx context.Context, j job, change func(storage.Tx, *record) error) error {
 	return s.store.Update(ctx, j.ns, func(tx storage.Tx) error {
 		r, err := getRecord(tx, j.id)
+		if err == nil {
+			err = s.checkOwner(tx, j)
+		}
 		if err != nil {
 			return err
 		}

@@ -67,12 +67,14 @@ type Process struct {
 	seen       map[string]*sighting // of the processes that have a record, by ID
 	generation uint64
 	changed    []func()
+	departed   chan struct{} // has room for one
 }
 
 // sighting is what is known of a process.
 type sighting struct {
 	count uint64
 	at    time.Time // when it changed last
+	gone  bool      // it was taken for dead
 }
 
 // leaseRecord is what is stored of a lease.
@@ -85,7 +87,7 @@ type leaseRecord struct {
 func Join(ctx context.Context, o Options) (*Process, error) {
 	p := &Process{
 		id: strings.ToLower(rand.Text()[:16]), store: o.Store, log: o.Log, shared: o.Shared || o.Store.Shared(),
-		seen: map[string]*sighting{},
+		seen: map[string]*sighting{}, departed: make(chan struct{}, 1),
 	}
 	if p.log == nil {
 		p.log = slog.Default()
@@ -152,6 +154,10 @@ func (p *Process) OnChange(fn func()) {
 	defer p.mu.Unlock()
 	p.changed = append(p.changed, fn)
 }
+
+// Departed has a value when a process has ended or died since the last was taken,
+// whose work may be left. It is never closed.
+func (p *Process) Departed() <-chan struct{} { return p.departed }
 
 // Changed tells the other processes, with the transaction in the namespace
 // system that it is called in, that something they may remember is different.
@@ -296,9 +302,20 @@ func (p *Process) note(generation uint64, counts map[string]uint64) (changed boo
 			p.seen[id] = &sighting{count: count, at: now}
 		}
 	}
-	for id := range p.seen {
-		if _, ok := counts[id]; !ok {
+	departed := false
+	for id, s := range p.seen {
+		_, there := counts[id]
+		dead := !there || time.Since(s.at) >= deadAfter
+		departed = departed || dead && !s.gone
+		s.gone = dead
+		if !there {
 			delete(p.seen, id)
+		}
+	}
+	if departed {
+		select {
+		case p.departed <- struct{}{}:
+		default:
 		}
 	}
 	changed = p.generation != generation
