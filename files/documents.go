@@ -107,7 +107,7 @@ func (s *Service) inlineText(ctx context.Context, data []byte, format Format) (t
 	}
 	read, err := s.extract(ctx, bytes.NewReader(data), int64(len(data)), format)
 	if err == nil || ctx.Err() != nil {
-		return read.Text, read.note().Sentence(), err
+		return read.Text, read.Note().Sentence(), err
 	}
 	if u, ok := errors.AsType[*Unreadable](err); ok {
 		e := fault.Invalidf("", "The document cannot be read. %s", u.Reason.Sentence())

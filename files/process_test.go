@@ -118,14 +118,26 @@ func documents(t testing.TB) map[string]struct {
 			found[name+end] = struct {
 				data, text string
 				format     Format
-			}{read(path + end), read(path + ".txt"), format}
+			}{read(path + end), marked(read(path + ".txt")), format}
 		}
 	}
 	found["hello.pdf"] = struct {
 		data, text string
 		format     Format
-	}{pdf("Hello, files!"), "Hello, files!\n\f", PDF}
+	}{pdf("Hello, files!"), "Hello, files!\n", PDF}
 	return found
+}
+
+// marked has the numbers of pages where a form feed ends each.
+func marked(text string) string {
+	pages := strings.SplitAfter(text, "\f")
+	if len(pages) <= 2 {
+		return strings.TrimSuffix(text, "\f")
+	}
+	for i, page := range pages[:len(pages)-1] {
+		pages[i] = fmt.Sprintf("[page %d]\n%s", i+1, strings.TrimSuffix(page, "\f"))
+	}
+	return strings.Join(pages[:len(pages)-1], "\n")
 }
 
 // pdf returns a PDF with a line of text.

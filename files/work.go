@@ -136,7 +136,7 @@ func (s *Service) succeed(ctx context.Context, w *extraction, read Extracted) er
 	if err != nil {
 		return err
 	}
-	note := read.note()
+	note := read.Note()
 	err = s.conclude(ctx, w.job, func(tx storage.Tx, r *record) error {
 		r.Status, r.Reason, r.Note = Processed, "", note
 		r.Text, r.TextBytes = blob, size
@@ -152,7 +152,8 @@ func (s *Service) succeed(ctx context.Context, w *extraction, read Extracted) er
 
 func (w *extraction) duration() time.Duration { return time.Since(w.start).Round(time.Millisecond) }
 
-func (e *Extracted) note() Note {
+// Note says what is special about the text.
+func (e *Extracted) Note() Note {
 	switch {
 	case strings.TrimSpace(e.Text) == "":
 		return NoText

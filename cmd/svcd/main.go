@@ -3,6 +3,7 @@
 //	svcd                     serve http://127.0.0.1:8080 with data in ./svc-data
 //	svcd -help               list the flags
 //	svcd check-config FILE   say what is wrong with a configuration file
+//	svcd extract FILE…       print documents as a model sees them
 //	svcd help                list the commands for a running server
 //
 // Every flag of the server has an environment variable; the flag wins. This
@@ -60,6 +61,9 @@ const extractCommand = "extract-text"
 func (e environment) run(ctx context.Context) error {
 	if len(e.args) > 0 && e.args[0] == extractCommand {
 		return files.RunProcess(ctx, e.args[1:], e.stdin, e.stdout)
+	}
+	if len(e.args) > 0 && e.args[0] == "extract" {
+		return e.extract(ctx, e.args[1:])
 	}
 	if len(e.args) > 0 && e.args[0] == "check-config" {
 		return e.checkConfig(e.args[1:])

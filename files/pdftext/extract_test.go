@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -226,8 +229,8 @@ func TestUnknownGlyphs(t *testing.T) {
 		partial           bool
 		err               error
 	}{
-		{"one among many", words + "fAr", words + "f\ufffdr\n\f", false, nil},
-		{"over one in a hundred", "the Spatenstich fAr", "the Spatenstich f\ufffdr\n\f", true, nil},
+		{"one among many", words + "fAr", words + "f\ufffdr\n", false, nil},
+		{"over one in a hundred", "the Spatenstich fAr", "the Spatenstich f\ufffdr\n", true, nil},
 		{"over half", "AAAb", "", false, reading.ErrUndecodable},
 	} {
 		data := sample{font: font, extra: extra, content: "BT /F 2 Tf 1 0 0 1 0 700 Tm (" + c.shown + ") Tj ET"}
@@ -254,4 +257,97 @@ func TestWhatIsShownIsJudged(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", c.name, got, err)
 		}
 	}
+}
+
+func TestPagesAreMarked(t *testing.T) {
+	show := func(text string) string { return "BT /F 12 Tf 50 700 Td (" + text + ") Tj ET" }
+	for _, c := range []struct {
+		pages []string
+		want  string
+	}{
+		{[]string{show("one")}, "one\n"},
+		{[]string{show("one"), show("two"), "", show("four")}, "[page 1]\none\n\n[page 2]\ntwo\n\n[page 3]\n\n[page 4]\nfour\n"},
+		{[]string{"", ""}, ""},
+	} {
+		data := sample{pages: c.pages}.bytes()
+		got, err := Reader{}.Read(t.Context(), bytes.NewReader(data), int64(len(data)))
+		if err != nil || got.Text != c.want || got.Pages != len(c.pages) {
+			t.Errorf("got %+v, %v, want %q", got, err, c.want)
+		}
+	}
+}
+
+// rules is a page of 29,000 glyphs, each placed by itself, as the lines of tables
+// and forms are drawn by some programs.
+func rules() []byte {
+	var b strings.Builder
+	b.WriteString("BT /F 4 Tf\n")
+	for i := range 29_000 {
+		fmt.Fprintf(&b, "1 0 0 1 %d %d Tm (%c) Tj\n", 20+i%145*4, 780-i/145*3, "_-|"[i%3])
+	}
+	b.WriteString("ET")
+	return sample{content: b.String()}.bytes()
+}
+
+// TestMemoryOfAFullPage counts all bytes that are allocated, which the peak is
+// below.
+func TestMemoryOfAFullPage(t *testing.T) {
+	data := rules()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := extract(t, data)
+	runtime.ReadMemStats(&after)
+	if err != nil || got.Glyphs != 29_000 {
+		t.Fatalf("got %d glyphs, %v", got.Glyphs, err)
+	}
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > 30<<20 {
+		t.Errorf("a page of 29,000 glyphs took %d bytes", spent)
+	}
+}
+
+// BenchmarkPages shows the pages per second and the bytes per page, beside
+// pdftotext on the same files, which is started for each.
+func BenchmarkPages(b *testing.B) {
+	tool, _ := exec.LookPath("pdftotext")
+	for _, name := range []string{"libreoffice.pdf", "pdftex.pdf", "weasyprint.pdf", "groff.pdf", "columns.pdf"} {
+		data := readTestdata(b, name)
+		b.Run("pdftext/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			pages := 0
+			for b.Loop() {
+				got, err := Extract(b.Context(), bytes.NewReader(data), int64(len(data)), Limits{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				pages += got.Pages
+			}
+			b.ReportMetric(float64(pages)/b.Elapsed().Seconds(), "pages/s")
+		})
+		b.Run("pdftotext/"+name, func(b *testing.B) {
+			if tool == "" {
+				b.Skip("pdftotext is not installed")
+			}
+			got, err := Extract(b.Context(), bytes.NewReader(data), int64(len(data)), Limits{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			pages := 0
+			for b.Loop() {
+				if err := exec.Command(tool, filepath.Join("testdata", name), os.DevNull).Run(); err != nil {
+					b.Fatal(err)
+				}
+				pages += got.Pages
+			}
+			b.ReportMetric(float64(pages)/b.Elapsed().Seconds(), "pages/s")
+		})
+	}
+	b.Run("pdftext/29,000 glyphs", func(b *testing.B) {
+		b.ReportAllocs()
+		data := rules()
+		for b.Loop() {
+			if _, err := Extract(b.Context(), bytes.NewReader(data), int64(len(data)), Limits{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc/files/reading"
 )
@@ -24,7 +25,25 @@ func (Reader) Types() []reading.Type {
 // Read implements [reading.Reader].
 func (p Reader) Read(ctx context.Context, r io.ReaderAt, size int64) (reading.Text, error) {
 	res, err := Extract(ctx, r, size, p.Limits)
-	return reading.Text{Text: res.Text, Pages: res.Pages, Partial: res.Repaired || res.Unmapped > res.Glyphs/100, Dynamic: res.Dynamic}, err
+	return reading.Text{Text: markPages(res.Text), Pages: res.Pages, Partial: res.Repaired || res.Unmapped > res.Glyphs/100, Dynamic: res.Dynamic}, err
+}
+
+// markPages puts the number of each page before its text, where there are several:
+// people ask for what stands on a page.
+func markPages(text string) string {
+	pages := strings.Split(strings.TrimSuffix(text, "\f"), "\f")
+	if len(pages) == 1 {
+		return strings.TrimSuffix(text, "\f")
+	}
+	var b strings.Builder
+	b.Grow(len(text) + 16*len(pages))
+	for i, page := range pages {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "[page %d]\n%s", i+1, page)
+	}
+	return b.String()
 }
 
 // Limits bound one extraction. A zero field stands for its default. Whoever
