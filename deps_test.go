@@ -21,7 +21,7 @@ var edges = map[string][]string{
 		"files", "telemetry"},
 	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses"},
 	"examples": {"", "*"},
-	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "idempotency", "internal/*", "model", "responses", "storage"},
+	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "fault", "files", "idempotency", "internal/*", "model", "responses", "storage"},
 
 	"": {"accounts", "chat", "conversations", "decisions", "fault", "files", "idempotency", "internal/*", "model", "model/builtin",
 		"replicas", "responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},

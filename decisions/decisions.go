@@ -14,10 +14,13 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/storage"
 )
 
 // DefaultConcurrency is how many calls of the model one decision makes at once
@@ -29,6 +32,10 @@ type Options struct {
 	Backend  model.Backend     // required; a model decides where it is a [model.Scorer] that lists it
 	Accounts *accounts.Service // required; decisions are charged there
 	States   States            // nil: states refer to nothing
+	Store    storage.Store     // the one that Accounts has, too; nil: there are no calibrations
+
+	Now   func() time.Time           // the clock; nil: time.Now
+	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
 
 	// Concurrency is how many calls of the model one decision may have under
 	// way at once; 0 is [DefaultConcurrency].
@@ -42,6 +49,10 @@ type Service struct {
 	accounts    *accounts.Service
 	states      States
 	priors      priors
+	checks      checks
+	store       *storage.DB // nil: there are no calibrations
+	now         func() time.Time
+	newID       func(prefix string) string
 	concurrency int
 	shares      shares
 }
@@ -49,6 +60,15 @@ type Service struct {
 // New returns a Service.
 func New(o Options) *Service {
 	s := &Service{models: model.Use(o.Backend), accounts: o.Accounts, states: o.States, concurrency: o.Concurrency}
+	if o.Store != nil {
+		s.store = storage.Use(o.Store)
+	}
+	if s.now, s.newID = o.Now, o.NewID; s.now == nil {
+		s.now = time.Now
+	}
+	if s.newID == nil {
+		s.newID = ids.New
+	}
 	if s.concurrency <= 0 {
 		s.concurrency = DefaultConcurrency
 	}
@@ -64,7 +84,8 @@ const endpoint = "decisions"
 // Errors: Invalid for a request that breaks a rule of the interface or names a
 // model that does not decide, with the path to the fault as Param and before
 // the reason in the message; Denied for a model that the caller's key may not
-// use; NoCredits; NotFound for a state that refers to what is not there; Rejected for a request that does not fit the model's context
+// use; NoCredits; NotFound for a state that refers to what is not there; Conflict
+// where a question has a calibration of another model than answers now; Rejected for a request that does not fit the model's context
 // window or leaves less than 1/128 of it free; and those of the model. All
 // calls of the model have ended when Decide returns.
 func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (*Response, error) {
@@ -105,7 +126,10 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 		s.priors.take(c.Organization, info, plans)
 	}
 	resp := newResponse(info.ID, plans)
-	resp.ordered = req.Debias > 0
+	resp.ordered, resp.abstains = req.Debias > 0, req.AbstainAboveError > 0
+	if err := s.calibrate(running, c, info, req, plans, resp); err != nil {
+		return nil, accounts.Cause(running, err)
+	}
 	use := accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: resp.Usage.InputTokens}
 	if _, err := s.accounts.Charge(ctx, c, use, nil); err != nil {
 		return nil, err

@@ -36,6 +36,11 @@ type Request struct {
 	// as the model is set up.
 	Debias int
 
+	// AbstainAboveError is the share of wrong answers that the caller puts up with,
+	// 0 to 1: an answer whose confidence does not keep it is marked, by the
+	// calibration of its question, which there has to be. 0 marks none.
+	AbstainAboveError float64
+
 	// Examples are states with their right answers, at most [MaxExamples].
 	Examples []Example
 }

@@ -12,7 +12,8 @@ type Response struct {
 	Answers []Answer
 	Usage   Usage
 
-	ordered bool // the caller wants to know how the orders differed
+	ordered  bool // the caller wants to know how the orders differed
+	abstains bool // the caller wants to know which answers to do without
 }
 
 // Usage counts the tokens of a decision.
@@ -45,6 +46,13 @@ type Answer struct {
 	// OrderVariation is the largest difference of a probability between two of the
 	// orders in which the question was asked; 0 where it was asked in one.
 	OrderVariation float64
+
+	// Calibration is the ID of the calibration that the probabilities were bent by,
+	// empty for none, and Raw the answer without it. Abstained says that the answer
+	// does not keep the error rate that the caller asked for.
+	Calibration string
+	Raw         *Answer
+	Abstained   bool
 }
 
 // Outcome is one possible answer and its probability.
@@ -107,7 +115,7 @@ func (r *Response) Write(w *jsonout.Writer) {
 	w.Name("model").String(r.Model)
 	w.Name("answers").Object()
 	for i := range r.Answers {
-		r.Answers[i].write(w.Name(r.Answers[i].Name), r.ordered)
+		r.Answers[i].write(w.Name(r.Answers[i].Name), r)
 	}
 	w.EndObject()
 	w.Name("usage").Object()
@@ -120,9 +128,35 @@ func (r *Response) Write(w *jsonout.Writer) {
 // MarshalJSON returns what [Response.Write] writes.
 func (r Response) MarshalJSON() ([]byte, error) { return jsonout.Encode(&r), nil }
 
-func (a *Answer) write(w *jsonout.Writer, ordered bool) {
+func (a *Answer) write(w *jsonout.Writer, r *Response) {
 	w.Object()
 	w.Name("type").String(string(a.Type))
+	a.writeNumbers(w)
+	if r.ordered {
+		w.Name("order_variation").Float(a.OrderVariation)
+	}
+	if a.Calibration != "" {
+		w.Name("calibration").String(a.Calibration)
+		w.Name("raw").Object()
+		a.Raw.writeNumbers(w)
+		w.EndObject()
+	}
+	if r.abstains {
+		w.Name("abstained").Bool(a.Abstained)
+	}
+	w.EndObject()
+}
+
+// Least returns the confidence of an answer of any type: the probability of what
+// it says.
+func (a *Answer) Least() float64 {
+	if a.Type == Noul {
+		return max(a.Noul, 1-a.Noul)
+	}
+	return a.Confidence
+}
+
+func (a *Answer) writeNumbers(w *jsonout.Writer) {
 	switch a.Type {
 	case Noul:
 		w.Name("noul").Float(a.Noul)
@@ -145,10 +179,6 @@ func (a *Answer) write(w *jsonout.Writer, ordered bool) {
 		w.EndArray()
 		writeProbabilities(w.Name("probabilities"), a.Outcomes)
 	}
-	if ordered {
-		w.Name("order_variation").Float(a.OrderVariation)
-	}
-	w.EndObject()
 }
 
 func writeProbabilities(w *jsonout.Writer, outcomes []Outcome) {

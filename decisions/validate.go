@@ -62,6 +62,9 @@ func parse(req *Request) (*parsed, error) {
 	if req.Debias < 0 || req.Debias > MaxOptions {
 		return nil, invalid("debias", "must be 1 to %d", MaxOptions)
 	}
+	if !(req.AbstainAboveError >= 0 && req.AbstainAboveError <= 1) {
+		return nil, invalid("abstain_above_error", "must be above 0 and at most 1")
+	}
 	examples, err := parseExamples(req.Examples, questions)
 	if err != nil {
 		return nil, err

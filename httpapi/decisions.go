@@ -66,6 +66,11 @@ func decodeDecision(root *jsonin.Node) (*decisions.Request, error) {
 			root.Field("debias").Fail("must be 1 to %d", decisions.MaxOptions)
 		}
 	}
+	if x := root.Field("abstain_above_error").Number(); x != nil {
+		if req.AbstainAboveError = *x; !(*x > 0) {
+			root.Field("abstain_above_error").Fail("must be above 0 and at most 1")
+		}
+	}
 	for _, example := range root.Field("examples").First(decisions.MaxExamples + 1) {
 		e := decisions.Example{State: example.Field("state").Raw()}
 		for answer := range example.Field("answers").Fields() {

@@ -157,6 +157,9 @@ func (a *API) routes() map[string]methods {
 		"/v1/decisions": {"POST": authenticated(a.createDecisions)},
 		"/v1/rerank":    {"POST": authenticated(a.rerank)},
 
+		"/v1/calibrations":                  {"POST": authenticated(a.createCalibration), "GET": authenticated(a.listCalibrations)},
+		"/v1/calibrations/{calibration_id}": {"GET": authenticated(a.getCalibration), "DELETE": authenticated(a.deleteCalibration)},
+
 		"/v1/models":            {"GET": authenticated(a.listModels)},
 		"/v1/models/{model...}": {"GET": authenticated(a.getModel)},
 

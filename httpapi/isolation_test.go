@@ -39,6 +39,8 @@ func newOwner(t *testing.T, a *API) owner {
 	o.ids["conversation_id"] = make("/v1/conversations", `{"metadata":{"a":"`+secret+`"}}`)["id"].(string)
 	items := make("/v1/conversations/"+o.ids["conversation_id"]+"/items", `{"items":[{"role":"user","content":"`+secret+`"}]}`)
 	o.ids["item_id"] = items["first_id"].(string)
+	rows := strings.TrimSuffix(strings.Repeat(`{"state":"`+secret+`","answer":true},`, 20), ",")
+	o.ids["calibration_id"] = make("/v1/calibrations", `{"model":"svc-snap-preview","question":{"type":"noul","instructions":"`+secret+`"},"rows":[`+rows+`]}`)["id"].(string)
 	w := sendForm(a, key, form(purpose, formPart{"file", "a.txt", "text/plain", secret}))
 	var file struct{ ID string }
 	if err := json.Unmarshal(w.Body.Bytes(), &file); err != nil || w.Code != 200 {
@@ -84,6 +86,10 @@ var foreignRoutes = map[string]foreign{
 	"POST /v1/systemone  ":                      {`{"model":"svc-snap-preview","state":{"conversation":"{conversation_id}"},"questions":{"q":{"type":"noul"}}}`, 404},
 	"POST /v1/decisions":                        {"{}", 400},
 	"POST /v1/rerank":                           {"{}", 400},
+	"POST /v1/calibrations":                     {`{"model":"svc-snap-preview","question":{"type":"noul"},"file_id":"{file_id}"}`, 404},
+	"GET /v1/calibrations":                      {"", 200},
+	"GET /v1/calibrations/{calibration_id}":     {"", 404},
+	"DELETE /v1/calibrations/{calibration_id}":  {"", 404},
 	"GET /v1/models":                            {"", 200},
 	"GET /v1/models/{model...}":                 {"", 200},
 	"POST /v1/responses":                        {`{"model":"svc-preview","input":"Hi","previous_response_id":"{response_id}"}`, 404},

@@ -11,8 +11,6 @@ package calibration
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/optimize"
 )
 
 // Row is one answer of a model and the right one.
@@ -200,24 +198,9 @@ func fit(method Method, rows []Row) Map {
 	m := Map{Method: method}
 	switch method {
 	case Temperature:
-		x := minimize([]float64{0}, func(x []float64) float64 {
-			return loss(rows, func(p []float64) []float64 { return temper(p, math.Exp(x[0])) })
-		})
-		m.T = math.Exp(x[0])
+		m.T = coolest(rows)
 	case Platt:
-		x := minimize([]float64{1, 0}, func(x []float64) float64 {
-			sum := 1e-3 * ((x[0]-1)*(x[0]-1) + x[1]*x[1]) * float64(len(rows)) / 100 // no line is infinitely steep
-			for _, row := range rows {
-				at := subject(row.P)
-				q := sigmoid(x[0]*logit(row.P[at]) + x[1])
-				if row.Right != at {
-					q = 1 - q
-				}
-				sum -= math.Log(max(q, tiny))
-			}
-			return sum
-		})
-		m.A, m.B = max(x[0], 0), x[1]
+		m.A, m.B = line(rows)
 	case Isotonic:
 		m.X, m.Y = rising(rows)
 	}
@@ -232,13 +215,60 @@ func loss(rows []Row, change func([]float64) []float64) float64 {
 	return sum
 }
 
-// minimize returns where f is least, near x.
-func minimize(x []float64, f func([]float64) float64) []float64 {
-	result, err := optimize.Minimize(optimize.Problem{Func: f}, x, &optimize.Settings{FuncEvaluations: 2000}, &optimize.NelderMead{})
-	if err != nil && result == nil {
-		return x
+// coolest returns the temperature that gives the right answers the most
+// probability, by golden sections of its logarithm.
+func coolest(rows []Row) float64 {
+	const most, steps = 4.0, 50 // e⁴ is nearly no difference between options
+	golden := (math.Sqrt(5) - 1) / 2
+	at := func(x float64) float64 {
+		return x*x/2 + loss(rows, func(p []float64) []float64 { return temper(p, math.Exp(x)) }) // a little against what few rows cannot show
 	}
-	return result.X
+	low, high := -most, most
+	a, b := high-golden*(high-low), low+golden*(high-low)
+	fa, fb := at(a), at(b)
+	for range steps {
+		if fa < fb {
+			high, b, fb = b, a, fa
+			a = high - golden*(high-low)
+			fa = at(a)
+		} else {
+			low, a, fa = a, b, fb
+			b = low + golden*(high-low)
+			fb = at(b)
+		}
+	}
+	return math.Exp((low + high) / 2)
+}
+
+// line returns the line in the log odds that gives the right answers the most
+// probability, by Newton's steps from the one that changes nothing. A little is
+// taken off for every step away from that: no line becomes infinitely steep.
+func line(rows []Row) (a, b float64) {
+	const steps, ridge = 50, 0.1
+	a = 1
+	for range steps {
+		ga, gb := ridge*(a-1), ridge*b
+		haa, hab, hbb := ridge, 0.0, ridge
+		for _, row := range rows {
+			at := subject(row.P)
+			x := logit(row.P[at])
+			q := sigmoid(a*x + b)
+			wrong := q
+			if row.Right == at {
+				wrong = q - 1
+			}
+			ga, gb = ga+wrong*x, gb+wrong
+			w := q * (1 - q)
+			haa, hab, hbb = haa+w*x*x, hab+w*x, hbb+w
+		}
+		det := haa*hbb - hab*hab
+		da, db := (hbb*ga-hab*gb)/det, (haa*gb-hab*ga)/det
+		if scale := max(math.Abs(da), math.Abs(db)); scale > 1 { // far off, the parabola is not to be trusted
+			da, db = da/scale, db/scale
+		}
+		a, b = a-da, b-db
+	}
+	return max(a, 0), b
 }
 
 // rising fits the curve that rises and is nearest to the rows, by pooling

@@ -143,3 +143,23 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("got %+v", all)
 	}
 }
+
+// TestBinomialTail compares with sums of the binomial distribution.
+func TestBinomialTail(t *testing.T) {
+	for _, n := range []int{1, 5, 59, 300} {
+		for wrong := range min(n, 40) {
+			for _, rate := range []float64{0.01, 0.05, 0.3, 0.5} {
+				want := 0.0
+				for k := range wrong + 1 {
+					all, _ := math.Lgamma(float64(n + 1))
+					one, _ := math.Lgamma(float64(k + 1))
+					other, _ := math.Lgamma(float64(n - k + 1))
+					want += math.Exp(all - one - other + float64(k)*math.Log(rate) + float64(n-k)*math.Log(1-rate))
+				}
+				if got := betaShare(float64(n-wrong), float64(wrong+1), 1-rate); math.Abs(got-want) > 1e-10 {
+					t.Errorf("%d of %d at %v: got %v, want %v", wrong, n, rate, got, want)
+				}
+			}
+		}
+	}
+}

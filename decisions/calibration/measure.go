@@ -3,8 +3,6 @@ package calibration
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Metrics say how good probabilities are.
@@ -46,7 +44,7 @@ func Measure(rows []Row) (Metrics, []Bin) {
 		bin.Mean += row.P[top]
 		if top == row.Right {
 			bin.Right++
-			m.Accuracy += 1 / n
+			m.Accuracy++
 		}
 		for i, p := range row.P {
 			d := p
@@ -56,7 +54,7 @@ func Measure(rows []Row) (Metrics, []Bin) {
 			m.Brier += d * d / n
 		}
 		m.NLL -= math.Log(max(row.P[row.Right], tiny)) / n
-		chance += 1 / float64(len(row.P)) / n
+		chance += 1 / float64(len(row.P))
 	}
 	for i := range all {
 		if all[i].Count > 0 {
@@ -65,6 +63,8 @@ func Measure(rows []Row) (Metrics, []Bin) {
 			all[i].Right /= float64(all[i].Count)
 		}
 	}
+	m.Accuracy /= n
+	chance /= n
 	m.OverGuess = (m.Accuracy - chance) / (1 - chance)
 	m.AUROC = auroc(rows)
 	return m, all
@@ -140,7 +140,7 @@ func Thresholds(rows []Row) []Threshold {
 				wrong++
 			}
 			if n := i + 1; n >= first {
-				if bound(wrong, n) > rate {
+				if !holds(wrong, n, rate) {
 					break
 				}
 				last = n
@@ -157,10 +157,46 @@ func Thresholds(rows []Row) []Threshold {
 	return found
 }
 
-// bound is the upper bound on an error rate of which wrong of n were seen.
-func bound(wrong, n int) float64 {
-	if wrong >= n {
-		return 1
+// holds reports whether an error rate as high as rate would nearly never show so
+// few as wrong of n: in at most 1 of 20 times. It is the exact binomial tail.
+func holds(wrong, n int, rate float64) bool {
+	return wrong < n && betaShare(float64(n-wrong), float64(wrong+1), 1-rate) <= 1-certainty
+}
+
+// betaShare is the regularized incomplete beta function of x: the share of a beta
+// distribution below x, by its continued fraction.
+func betaShare(a, b, x float64) float64 {
+	if x <= 0 || x >= 1 {
+		return min(max(x, 0), 1)
 	}
-	return distuv.Beta{Alpha: float64(wrong + 1), Beta: float64(n - wrong)}.Quantile(certainty)
+	if x > (a+1)/(a+b+2) { // where the fraction of the other side converges faster
+		return 1 - betaShare(b, a, 1-x)
+	}
+	all, _ := math.Lgamma(a + b)
+	one, _ := math.Lgamma(a)
+	other, _ := math.Lgamma(b)
+	front := math.Exp(all-one-other+a*math.Log(x)+b*math.Log(1-x)) / a
+	const most, close, small = 10_000, 1e-14, 1e-300
+	c, d := 1.0, 1/max(1-(a+b)*x/(a+1), small)
+	sum := d
+	for m := 1.0; m < most; m++ {
+		for _, term := range [2]float64{
+			m * (b - m) * x / ((a + 2*m - 1) * (a + 2*m)),
+			-(a + m) * (a + b + m) * x / ((a + 2*m) * (a + 2*m + 1)),
+		} {
+			d, c = 1+term*d, 1+term/c
+			if math.Abs(d) < small {
+				d = small
+			}
+			if math.Abs(c) < small {
+				c = small
+			}
+			d = 1 / d
+			sum *= d * c
+		}
+		if math.Abs(d*c-1) < close {
+			break
+		}
+	}
+	return front * sum
 }

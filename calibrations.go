@@ -1,0 +1,117 @@
+package svc
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/decisions"
+	"github.com/seed-506d8e5d/svc/fault"
+)
+
+// Calibrate learns from labelled states what a model's probabilities mean for a
+// question; see [decisions.Service.Calibrate].
+func (s *Service) Calibrate(ctx context.Context, caller Caller, n *decisions.NewCalibration) (*decisions.Calibration, error) {
+	named := *n
+	named.Model = s.modelID(n.Model)
+	return s.decisions.Calibrate(ctx, caller, &named)
+}
+
+// LabelledRows reads the rows of a calibration from an uploaded file: CSV with a
+// heading and the columns state and answer, or JSONL with those members. The
+// error is NotFound or Invalid.
+func (s *Service) LabelledRows(ctx context.Context, caller Caller, fileID string) ([]decisions.LabelledRow, error) {
+	file, content, err := s.files.Content(ctx, caller, fileID)
+	if err != nil {
+		return nil, err
+	}
+	var rows []decisions.LabelledRow
+	if strings.HasSuffix(strings.ToLower(file.Filename), ".csv") {
+		rows, err = csvRows(content)
+	} else {
+		rows, err = jsonRows(content)
+	}
+	if err != nil {
+		return nil, fault.Invalidf("file_id", "file_id: the file cannot be read: %s", err)
+	}
+	return rows, nil
+}
+
+// Calibration returns a calibration. The error is NotFound.
+func (s *Service) Calibration(ctx context.Context, caller Caller, id string) (*decisions.Calibration, error) {
+	return s.decisions.Calibration(ctx, caller, id)
+}
+
+// Calibrations returns a page of the organization's calibrations, 1 to 100, by
+// the time of their creation. The error is Invalid.
+func (s *Service) Calibrations(ctx context.Context, caller Caller, p Page) (List[decisions.Calibration], error) {
+	return s.decisions.Calibrations(ctx, caller, p)
+}
+
+// DeleteCalibration removes a calibration. The error is NotFound.
+func (s *Service) DeleteCalibration(ctx context.Context, caller Caller, id string) error {
+	return s.decisions.DeleteCalibration(ctx, caller, id)
+}
+
+var errColumns = errors.New("it must have the columns state and answer")
+
+func csvRows(content io.Reader) ([]decisions.LabelledRow, error) {
+	r := csv.NewReader(content)
+	heading, err := r.Read()
+	if err != nil {
+		return nil, err
+	}
+	state, answer := slices.Index(heading, "state"), slices.Index(heading, "answer")
+	if state < 0 || answer < 0 {
+		return nil, errColumns
+	}
+	var rows []decisions.LabelledRow
+	for len(rows) <= decisions.MaxRows {
+		record, err := r.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(record[state])
+		if err != nil {
+			return nil, err
+		}
+		right, err := json.Marshal(record[answer])
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, decisions.LabelledRow{State: text, Answer: right})
+	}
+	return rows, nil
+}
+
+func jsonRows(content io.Reader) ([]decisions.LabelledRow, error) {
+	data, err := io.ReadAll(content)
+	if err != nil {
+		return nil, err
+	}
+	var rows []decisions.LabelledRow
+	for line := range bytes.Lines(data) {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		var row struct{ State, Answer json.RawMessage }
+		if err := json.Unmarshal(line, &row); err != nil {
+			return nil, err
+		}
+		if row.State == nil || row.Answer == nil {
+			return nil, errColumns
+		}
+		if rows = append(rows, decisions.LabelledRow(row)); len(rows) > decisions.MaxRows {
+			break
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,394 @@
+package decisions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/decisions/calibration"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/guard"
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/storage"
+)
+
+// The keys of calibrations in an organization's namespace:
+//
+//	k/c/{calibration}          a calibration
+//	k/q/{model} {question}     the ID of the newest one, by the hash of the question
+const (
+	calibrationPrefix = "k/c/"
+	questionPrefix    = "k/q/"
+)
+
+func calibrationKey(id string) []byte { return []byte(calibrationPrefix + id) }
+
+func questionKey(model string, q *question) []byte {
+	return []byte(questionPrefix + model + " " + q.hash())
+}
+
+// The codes of errors about calibrations.
+const (
+	CodeCalibrationNotFound = "calibration_not_found"
+	CodeModelChanged        = "model_changed"
+)
+
+// MaxRows is how many rows a calibration is made of at most; the least is
+// calibration.MinRows.
+const MaxRows = 10_000
+
+// NewCalibration is what a calibration is made of.
+type NewCalibration struct {
+	Model    string
+	Question Question        // of any type but Labels; without images
+	Asked    json.RawMessage // the question as it was asked, to be shown
+	Rows     []LabelledRow
+}
+
+// LabelledRow is a state and the right answer: true or false, the name of an
+// option, or the index of a level.
+type LabelledRow struct{ State, Answer json.RawMessage }
+
+// Calibration says what a model's probabilities mean for one question.
+type Calibration struct {
+	ID          string                  `json:"id"`
+	Model       string                  `json:"model"`
+	Asked       json.RawMessage         `json:"question"`
+	Map         calibration.Map         `json:"map"`
+	Rows        int                     `json:"rows"`
+	Before      calibration.Metrics     `json:"raw"`
+	After       calibration.Metrics     `json:"calibrated"` // of rows that the map was not fitted to
+	Thresholds  []calibration.Threshold `json:"thresholds"`
+	Reliability []calibration.Bin       `json:"reliability"`
+	CreatedAt   int64                   `json:"created_at"` // Unix seconds
+
+	Key      string    `json:"key"` // of the question
+	Canaries []caseRow `json:"canaries"`
+}
+
+// caseRow is a state whose answer tells whether the model is still the same.
+type caseRow struct {
+	State string    `json:"state"`
+	P     []float64 `json:"p"`
+}
+
+const (
+	// canaries are how many rows are kept to recognize the model by; it is asked
+	// about them again after canaryTime, and has changed where a probability has
+	// moved by more than canaryMoves.
+	canaries    = 4
+	canaryTime  = time.Hour
+	canaryMoves = 0.05
+)
+
+// checks says when models were last seen to be those of calibrations.
+type checks struct {
+	mu sync.Mutex
+	at map[string]time.Time // by calibration; guarded by mu
+}
+
+// Calibrate asks a question about labelled states, learns from the answers what
+// the model's probabilities mean, and keeps it for the organization: later
+// answers to the same question carry calibrated probabilities. The rows are
+// charged as decisions.
+//
+// Errors are those of [Service.Decide], and Denied for an organization with zero
+// data retention, since some of the states are kept.
+func (s *Service) Calibrate(ctx context.Context, c accounts.Caller, n *NewCalibration) (*Calibration, error) {
+	info, err := s.decider(n.Model)
+	if err != nil {
+		return nil, err
+	}
+	questions, err := parseQuestions([]Question{n.Question}, 1)
+	if err != nil {
+		return nil, err
+	}
+	q := &questions[0]
+	if q.kind == Labels || len(n.Question.Images) > 0 {
+		return nil, invalid("question/type", "must be one of noul, choice, score, without images")
+	}
+	if len(n.Rows) < calibration.MinRows || len(n.Rows) > MaxRows {
+		return nil, invalid("rows", "must have %d to %d rows", calibration.MinRows, MaxRows)
+	}
+	states, rights, err := labelled(q, n.Rows)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Allow(info.ID); err != nil {
+		return nil, err
+	}
+	if s.store == nil || c.ZeroDataRetention {
+		return nil, &fault.Error{Kind: fault.Denied, Code: "zero_data_retention",
+			Message: "A calibration keeps some of its rows, which an organization with zero data retention does not allow."}
+	}
+	if err := s.accounts.Afford(ctx, c); err != nil {
+		return nil, err
+	}
+	running, done := s.accounts.Running(ctx, c)
+	defer done()
+	answers, tokens, err := s.askEach(running, c, info, q, states)
+	if err != nil {
+		return nil, accounts.Cause(running, err)
+	}
+	made := newCalibration(n, info, q, states, answers, rights)
+	made.ID, made.CreatedAt = s.newID("calib"), s.now().Unix()
+	use := accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: tokens}
+	_, err = s.accounts.Charge(ctx, c, use, func(tx storage.Tx) error {
+		return errors.Join(storage.SetJSON(tx, calibrationKey(made.ID), made), storage.SetJSON(tx, []byte(made.Key), made.ID))
+	})
+	return made, stored.Error(err)
+}
+
+// labelled validates rows.
+func labelled(q *question, rows []LabelledRow) (states []string, rights []int, err error) {
+	for i, row := range rows {
+		path := "rows/" + strconv.Itoa(i)
+		state, err := parseState(row.State)
+		if err != nil {
+			return nil, nil, invalid(path+"/state", "must be a string, an object or an array")
+		}
+		right, err := q.find(path+"/answer", row.Answer)
+		if err != nil {
+			return nil, nil, err
+		}
+		states, rights = append(states, state), append(rights, right)
+	}
+	return states, rights, nil
+}
+
+// askEach asks one question about each of several states and returns the
+// probabilities and the tokens of them all.
+func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Info, q *question, states []string) ([][]float64, int, error) {
+	q.labels = s.models.Labels(ctx, info.ID, len(q.options))
+	answers, plans := make([][]float64, len(states)), make([]*plan, len(states))
+	own, leave := s.shares.join(c.Organization)
+	defer leave()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(s.concurrency)
+	for i, state := range states {
+		group.Go(func() error {
+			return guard.Call(func() error {
+				p := parsed{state: state}
+				plans[i] = newPlan(q, max(info.Debias, 1))
+				base := model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix()}
+				if err := s.checkWindow(ctx, info, base, plans[i:i+1]); err != nil {
+					return err
+				}
+				if err := s.run(ctx, own, base, plans[i:i+1]); err != nil {
+					return err
+				}
+				answers[i] = plans[i].result()
+				return nil
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, 0, err
+	}
+	tokens := 0
+	for _, p := range plans {
+		tokens += p.first.scores.StateTokens + p.first.scores.QuestionTokens
+	}
+	return answers, tokens, nil
+}
+
+// newCalibration learns from answers.
+func newCalibration(n *NewCalibration, info model.Info, q *question, states []string, answers [][]float64, rights []int) *Calibration {
+	rows := make([]calibration.Row, len(answers))
+	made := &Calibration{Model: info.ID, Asked: n.Asked, Rows: len(rows), Key: string(questionKey(info.ID, q))}
+	for i := range rows {
+		rows[i] = calibration.Row{P: answers[i], Right: rights[i]}
+		if i < canaries {
+			made.Canaries = append(made.Canaries, caseRow{states[i], answers[i]})
+		}
+	}
+	made.Before, _ = calibration.Measure(rows)
+	var held [][]float64
+	made.Map, held = calibration.Choose(rows)
+	fitted := slices.Clone(rows)
+	for i := range rows {
+		rows[i].P, fitted[i].P = held[i], made.Map.Apply(answers[i])
+	}
+	made.After, made.Reliability = calibration.Measure(rows)
+	made.Thresholds = calibration.Thresholds(fitted)
+	return made
+}
+
+// Calibration returns a calibration. The error is NotFound.
+func (s *Service) Calibration(ctx context.Context, c accounts.Caller, id string) (*Calibration, error) {
+	var found Calibration
+	err := s.view(ctx, c, func(tx storage.Tx) error { return storage.GetJSON(tx, calibrationKey(id), &found) })
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, fault.Missing(CodeCalibrationNotFound, "calibration", id)
+	}
+	return &found, stored.Error(err)
+}
+
+// Calibrations returns a page of the organization's calibrations, 1 to 100.
+func (s *Service) Calibrations(ctx context.Context, c accounts.Caller, p page.Params) (found page.Page[Calibration], err error) {
+	if p, err = p.Within(100); err != nil {
+		return found, err
+	}
+	var after []byte
+	if p.After != "" {
+		after = calibrationKey(p.After)
+	}
+	err = s.view(ctx, c, func(tx storage.Tx) error {
+		var err error
+		found, err = page.Read(tx, p.Range([]byte(calibrationPrefix), after), p.Limit, func(e storage.Entry) (Calibration, bool, error) {
+			var one Calibration
+			err := json.Unmarshal(e.Value, &one)
+			return one, true, err
+		})
+		return err
+	})
+	return found, stored.Error(err)
+}
+
+// DeleteCalibration removes a calibration. The answers to its question are from
+// then on as the model gives them, also where an older calibration exists. The
+// error is NotFound.
+func (s *Service) DeleteCalibration(ctx context.Context, c accounts.Caller, id string) error {
+	if s.store == nil {
+		return fault.Missing(CodeCalibrationNotFound, "calibration", id)
+	}
+	err := s.store.Update(ctx, c.Namespace(), func(tx storage.Tx) error {
+		var found Calibration
+		if err := storage.GetJSON(tx, calibrationKey(id), &found); err != nil {
+			return err
+		}
+		var newest string
+		if err := storage.GetJSON(tx, []byte(found.Key), &newest); err == nil && newest == id {
+			if err := tx.Delete([]byte(found.Key)); err != nil {
+				return err
+			}
+		} else if err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return err
+		}
+		return tx.Delete(calibrationKey(id))
+	})
+	if errors.Is(err, storage.ErrNotFound) {
+		return fault.Missing(CodeCalibrationNotFound, "calibration", id)
+	}
+	return stored.Error(err)
+}
+
+func (s *Service) view(ctx context.Context, c accounts.Caller, fn func(storage.Tx) error) error {
+	if s.store == nil {
+		return storage.ErrNotFound
+	}
+	return s.store.View(ctx, c.Namespace(), fn)
+}
+
+// calibrate bends the answers to questions that have a calibration. The model has
+// to be the one that the calibration was made with: where it is not, the error is
+// Conflict, since what the calibration says would not be true.
+func (s *Service) calibrate(ctx context.Context, c accounts.Caller, info model.Info, req *Request, plans []*plan, resp *Response) error {
+	found, err := s.calibrationsOf(ctx, c, info, plans)
+	if err != nil {
+		return err
+	}
+	for i, p := range plans {
+		k := found[i]
+		if k == nil {
+			if req.AbstainAboveError > 0 {
+				return invalid("abstain_above_error", "needs a calibration of the question %q", p.question.name)
+			}
+			continue
+		}
+		if err := s.recognize(ctx, c, info, p.question, k); err != nil {
+			return err
+		}
+		raw := resp.Answers[i]
+		bent := answer(p.question, k.Map.Apply(p.result()))
+		bent.OrderVariation, bent.Calibration, bent.Raw = raw.OrderVariation, k.ID, &raw
+		if req.AbstainAboveError > 0 {
+			bent.Abstained = bent.Least() < k.least(req.AbstainAboveError)
+		}
+		resp.Answers[i] = bent
+	}
+	return nil
+}
+
+// calibrationsOf returns the calibration of each plan's question, nil for none.
+func (s *Service) calibrationsOf(ctx context.Context, c accounts.Caller, info model.Info, plans []*plan) ([]*Calibration, error) {
+	found := make([]*Calibration, len(plans))
+	if s.store == nil {
+		return found, nil
+	}
+	err := s.store.View(ctx, c.Namespace(), func(tx storage.Tx) error {
+		for i, p := range plans {
+			var id string
+			err := storage.GetJSON(tx, questionKey(info.ID, p.question), &id)
+			if err == nil {
+				found[i] = new(Calibration)
+				err = storage.GetJSON(tx, calibrationKey(id), found[i])
+			}
+			if errors.Is(err, storage.ErrNotFound) {
+				found[i], err = nil, nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return found, stored.Error(err)
+}
+
+// recognize asks the model about rows of a calibration again, unless it was asked
+// lately.
+func (s *Service) recognize(ctx context.Context, c accounts.Caller, info model.Info, asked *question, k *Calibration) error {
+	s.checks.mu.Lock()
+	last, ok := s.checks.at[k.ID]
+	s.checks.mu.Unlock()
+	if now := s.now(); ok && now.Sub(last) < canaryTime {
+		return nil
+	}
+	states := make([]string, len(k.Canaries))
+	for i, row := range k.Canaries {
+		states[i] = row.State
+	}
+	q := *asked
+	answers, _, err := s.askEach(ctx, c, info, &q, states)
+	if err != nil {
+		return err
+	}
+	for i, p := range answers {
+		for j := range p {
+			if len(k.Canaries[i].P) != len(p) || math.Abs(p[j]-k.Canaries[i].P[j]) > canaryMoves {
+				return &fault.Error{Kind: fault.Conflict, Code: CodeModelChanged, Message: "The model " + info.ID +
+					" answers otherwise than when the calibration " + k.ID + " was made. Make a new one or delete it."}
+			}
+		}
+	}
+	s.checks.mu.Lock()
+	defer s.checks.mu.Unlock()
+	if s.checks.at == nil || len(s.checks.at) > maxPriors {
+		s.checks.at = map[string]time.Time{}
+	}
+	s.checks.at[k.ID] = s.now()
+	return nil
+}
+
+// least returns the least confidence of answers of which no larger share than
+// rate is wrong; more than 1 where the rows are too few to say.
+func (k *Calibration) least(rate float64) float64 {
+	confidence := math.Inf(1)
+	for _, t := range k.Thresholds {
+		if t.Error <= rate {
+			confidence = t.Confidence // the errors rise
+		}
+	}
+	return confidence
+}
