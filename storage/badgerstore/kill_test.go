@@ -22,6 +22,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, writeForever(dir))
 		os.Exit(1)
 	}
+	if dir := os.Getenv("BADGERSTORE_TEST_CALL_CHILD"); dir != "" { // of TestKillAtCalls
+		if err := runCallChild(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 
