@@ -21,7 +21,7 @@ import (
 	"github.com/seed-506d8e5d/svc/storage/internal/waltest"
 )
 
-var losses = flag.Int("losses", 25, "how many losses of power to survive")
+var losses = flag.Int("losses", 12, "how many losses of power to survive")
 
 // machine is a store on a disk that loses its power.
 type machine struct {
@@ -285,7 +285,7 @@ func TestFailingDisk(t *testing.T) {
 		m := &machine{t: t, r: rand.New(rand.NewPCG(5, uint64(call))), fs: &waltest.FS{}, dir: t.TempDir(), want: map[string]string{}, last: map[string]string{}}
 		m.fs.Fail = func(n int, _ string) bool { return n == call }
 		s, err := open(m.small())
-		for i := 0; i < 25 && err == nil; i++ {
+		for i := 0; i < 12 && err == nil; i++ {
 			err = m.write(s)
 			if errors.Is(err, wal.ErrRefused) {
 				err = nil

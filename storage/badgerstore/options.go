@@ -23,22 +23,25 @@ const (
 
 	// memTable is how many bytes badger collects before it writes a table. It
 	// allocates all of it at once, and the log keeps about as much.
-	memTable = 4 << 20
+	memTable = 2 << 20
 
-	// tableSize is how large tables are. Compaction has a dozen in memory at once,
-	// each several times.
-	tableSize = 1 << 20
+	// tableSize is how large tables are. Badger keeps the memory of eight of them
+	// that it has built, twice the size of each and more where one is larger.
+	tableSize = 512 << 10
+
+	// newTables is how many tables are compacted at once.
+	newTables = 10
 
 	// baseLevel is how large the tree grows before there is a further level, for
 	// which everything is written once more.
-	baseLevel = 32 << 20
+	baseLevel = 8 << 20
 )
 
 // badgerOptions returns how badger is run: it checks no conflicts and hands out
 // no versions, since package occ does, and it syncs no commits, since the log is
 // there for that. It takes two compactors or none.
 func badgerOptions(dir string, log *slog.Logger) badger.Options {
-	return badger.DefaultOptions(dir).
+	opts := badger.DefaultOptions(dir).
 		WithLogger(&logger{to: log}).
 		WithSyncWrites(false).
 		WithBypassLockGuard(bypassLock).
@@ -48,10 +51,14 @@ func badgerOptions(dir string, log *slog.Logger) badger.Options {
 		WithMetricsEnabled(false).
 		WithMemTableSize(memTable).
 		WithBaseTableSize(tableSize).
+		WithNumLevelZeroTables(newTables).
+		WithNumLevelZeroTablesStall(3 * newTables).
 		WithBaseLevelSize(baseLevel).
 		WithNumMemtables(2).
 		WithNumCompactors(2).
 		WithBlockCacheSize(blockCache).
 		WithValueThreshold(valueThreshold).
 		WithValueLogFileSize(valueLogFile)
+	opts.TableSizeMultiplier = 2
+	return opts
 }

@@ -3,8 +3,8 @@ package occ
 // The log keeps the keys of this many commits and bytes. A transaction during
 // which more was committed is run again.
 const (
-	logCommits = 1 << 14
-	logBytes   = 16 << 20
+	logCommits = 1 << 12
+	logBytes   = 8 << 20
 )
 
 // log is what was committed lately.
