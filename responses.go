@@ -55,6 +55,26 @@ func (s *Service) CancelResponse(ctx context.Context, caller Caller, id string) 
 	return s.responses.Cancel(ctx, caller, id)
 }
 
+// ResponseSession is a row of turns that one client makes one after another; see
+// [responses.Session].
+type ResponseSession struct {
+	service *Service
+	session *responses.Session
+}
+
+// NewResponseSession returns a session without turns.
+func (s *Service) NewResponseSession() *ResponseSession {
+	return &ResponseSession{s, s.responses.NewSession()}
+}
+
+// StreamResponse is [Service.StreamResponse], but that the request may continue
+// from the last turn of the session, which need not be stored.
+func (n *ResponseSession) StreamResponse(ctx context.Context, caller Caller, req *responses.Request) (iter.Seq2[responses.Event, error], error) {
+	return stream(ctx, n.service.life, func(ctx context.Context) (iter.Seq2[responses.Event, error], error) {
+		return n.session.Stream(ctx, caller, req)
+	})
+}
+
 // CompactResponse has the model summarize a history: what the request continues
 // from, and its input. Nothing is stored.
 func (s *Service) CompactResponse(ctx context.Context, caller Caller, req *responses.Request) (*responses.Compacted, error) {

@@ -197,7 +197,11 @@ func (a *API) handler(serve endpoint) http.Handler {
 		if decides(r.URL.Path) {
 			c.w.Header().Set("X-Typesafe-Request-Id", c.id) // what its clients read
 		}
-		if err := serve(c); err != nil && err != errReplayed {
+		answer := serve
+		if upgrades(r) {
+			answer = a.upgrade
+		}
+		if err := answer(c); err != nil && err != errReplayed {
 			c.fail(err)
 		}
 	})

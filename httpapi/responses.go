@@ -216,13 +216,18 @@ func (a *API) countInputTokens(c *call) error {
 func appendResponseEvent(b []byte, e *responses.Event) []byte {
 	b = append(b, "event: "...)
 	b = append(b, e.Type...)
-	w := jsonout.Writer{Buf: append(b, "\ndata: "...)}
+	return append(appendEventObject(append(b, "\ndata: "...), e), "\n\n"...)
+}
+
+// appendEventObject appends an event as JSON.
+func appendEventObject(b []byte, e *responses.Event) []byte {
+	w := jsonout.Writer{Buf: b}
 	w.Object()
 	w.Name("type").String(string(e.Type))
 	w.Name("sequence_number").Int(int64(e.Sequence))
 	writePayload(&w, e)
 	w.EndObject()
-	return append(w.Buf, "\n\n"...)
+	return w.Buf
 }
 
 // writePayload writes the fields that the type of the event has.

@@ -53,10 +53,17 @@ type turn struct {
 // turn that continues from a conversation waits for the ones before it, and the
 // next one waits until it is run, or until ctx ends where it never is.
 func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Request) (*turn, error) {
+	return s.beginFrom(ctx, caller, req, nil)
+}
+
+// beginFrom is begin for a turn that continues from a point which is in no store;
+// nil is none.
+func (s *Service) beginFrom(ctx context.Context, caller accounts.Caller, req *Request, from *conversations.Point) (*turn, error) {
 	t, err := s.check(ctx, caller, req)
 	if err != nil {
 		return nil, err
 	}
+	t.point = from
 	release := func() {}
 	if req.Conversation != "" {
 		if release, err = s.o.Conversations.Queue(ctx, caller, req.Conversation); err != nil {
@@ -100,7 +107,10 @@ func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Reques
 
 // prepare reads what the turn continues from and makes its first request.
 func (t *turn) prepare(ctx context.Context) (err error) {
-	if t.point, err = t.o.Conversations.Continue(ctx, t.caller, t.req.PreviousResponseID, t.req.Conversation); err != nil {
+	if t.point == nil {
+		t.point, err = t.o.Conversations.Continue(ctx, t.caller, t.req.PreviousResponseID, t.req.Conversation)
+	}
+	if err != nil {
 		return err
 	}
 	if err := t.takeInput(ctx); err != nil {

@@ -1,0 +1,204 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/matryer/is"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
+)
+
+// client is a client of a server with a key.
+type client struct {
+	*httptest.Server
+	key string
+}
+
+func newClient(t testing.TB, script *modeltest.Script) *client {
+	t.Helper()
+	a := newBareAPI(t, svc.Options{Backend: script}, Options{Logger: slog.New(slog.DiscardHandler)})
+	_, key := newLimited(t, a, 0, 0)
+	c := &client{httptest.NewServer(a), key}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// dial opens a WebSocket.
+func (c *client) dial(t testing.TB) *websocket.Conn {
+	t.Helper()
+	conn, _, err := websocket.Dial(t.Context(), c.URL+"/v1/responses", &websocket.DialOptions{
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + c.key}},
+	})
+	check(t, err)
+	t.Cleanup(func() { conn.CloseNow() })
+	return conn
+}
+
+// said are the parts of an event that tests look at.
+type said struct {
+	Type     string
+	Status   int
+	Code     string
+	Sequence int `json:"sequence_number"`
+	Response struct {
+		ID, Status string
+		Output     []struct{ Content []struct{ Text string } }
+	}
+}
+
+// ask sends a message and returns the events that come for it, and the last one.
+func ask(t testing.TB, conn *websocket.Conn, message string) (events []string, last said) {
+	t.Helper()
+	check(t, conn.Write(t.Context(), websocket.MessageText, []byte(message)))
+	for {
+		_, data, err := conn.Read(t.Context())
+		check(t, err)
+		events = append(events, string(data))
+		last = said{}
+		check(t, json.Unmarshal(data, &last))
+		if last.Sequence != len(events)-1 {
+			t.Errorf("event %d has the number %d", len(events)-1, last.Sequence)
+		}
+		switch {
+		case last.Type == "response.completed", last.Type == "response.failed", last.Type == "error" && last.Status != 0:
+			return events, last
+		}
+	}
+}
+
+func create(fields string) string {
+	return `{"type":"response.create","model":"svc-preview",` + fields + `}`
+}
+
+// counted answers with how many requests there were.
+func counted() *modeltest.Script {
+	s := &modeltest.Script{}
+	for n := range 20 {
+		s.Answers = append(s.Answers, modeltest.Text(fmt.Sprint("answer ", n)))
+	}
+	return s
+}
+
+// TestTurnsOverAWebSocket has the same events as a stream, for several turns on
+// one connection.
+func TestTurnsOverAWebSocket(t *testing.T) {
+	is := is.New(t)
+	script := counted()
+	c := newClient(t, script)
+	conn := c.dial(t)
+	events, first := ask(t, conn, create(`"input":"Hi"`))
+	is.Equal(first.Response.Status, "completed")
+	is.Equal(first.Response.Output[0].Content[0].Text, "answer 0")
+	is.True(strings.HasPrefix(events[0], `{"type":"response.created","sequence_number":0,`))
+	_, second := ask(t, conn, create(`"input":"More","previous_response_id":"`+first.Response.ID+`"`))
+	is.Equal(second.Response.Status, "completed")
+	is.Equal(len(script.Requests()[1].Messages), 3)
+
+	req, err := http.NewRequest("GET", c.URL+"/v1/responses/"+first.Response.ID+"?stream=true", nil)
+	check(t, err)
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	res, err := http.DefaultClient.Do(req)
+	check(t, err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	check(t, err)
+	var streamed []string
+	for line := range strings.SplitSeq(string(body), "\n") {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			streamed = append(streamed, data)
+		}
+	}
+	is.Equal(events, streamed)
+}
+
+// TestUnstoredTurnsOfAConnection continue from the last one, on their connection
+// and nowhere else.
+func TestUnstoredTurnsOfAConnection(t *testing.T) {
+	is := is.New(t)
+	script := counted()
+	script.Answers[3] = modeltest.Fail(fault.Upstreamf(nil, "The model server failed."))
+	c := newClient(t, script)
+	conn := c.dial(t)
+	_, last := ask(t, conn, create(`"input":"one","store":false`))
+	unstored := func(id string) string { return `"store":false,"previous_response_id":"` + id + `"` }
+	for n := range 2 {
+		_, last = ask(t, conn, create(`"input":"more",`+unstored(last.Response.ID)))
+		is.Equal(len(script.Requests()[n+1].Messages), 2*n+3)
+	}
+	missing := func(conn *websocket.Conn, message string) {
+		t.Helper()
+		_, refused := ask(t, conn, message)
+		is.Equal(refused.Status, 404)
+		is.Equal(refused.Code, "response_not_found")
+	}
+	missing(c.dial(t), create(`"input":"more",`+unstored(last.Response.ID)))
+	_, failed := ask(t, conn, create(`"input":"more",`+unstored(last.Response.ID)))
+	is.Equal(failed.Status, 502)
+	missing(conn, create(`"input":"more",`+unstored(last.Response.ID))) // the chain ended with the failure
+	_, last = ask(t, conn, create(`"input":"again","store":false`))
+	missing(conn, create(`"input":"more","previous_response_id":"`+last.Response.ID+`"`)) // nothing that is stored comes behind
+}
+
+// TestMessagesThatAreRefused leave the connection as it was.
+func TestMessagesThatAreRefused(t *testing.T) {
+	is := is.New(t)
+	c := newClient(t, counted())
+	conn := c.dial(t)
+	for _, message := range []string{`{`, `{"type":"x"}`, create(`"input":[]`), create(`"input":"Hi","background":true`), create(`"input":"Hi","generate":false`)} {
+		events, refused := ask(t, conn, message)
+		is.Equal(len(events), 1)
+		is.Equal(refused.Status, 400)
+		is.Equal(refused.Code, "validation_error")
+	}
+	_, last := ask(t, conn, create(`"input":"Hi"`))
+	is.Equal(last.Response.Status, "completed")
+	check(t, conn.Write(t.Context(), websocket.MessageBinary, []byte("x")))
+	_, _, err := conn.Read(t.Context())
+	is.Equal(websocket.CloseStatus(err), websocket.StatusUnsupportedData)
+
+	_, res, err := websocket.Dial(t.Context(), c.URL+"/v1/responses", nil)
+	is.True(err != nil)
+	is.Equal(res.StatusCode, 401)
+	_, res, err = websocket.Dial(t.Context(), c.URL+"/v1/models", nil)
+	is.True(err != nil)
+	is.Equal(res.StatusCode, 426)
+}
+
+// BenchmarkTurn compares what a turn costs over a WebSocket and over HTTP.
+func BenchmarkTurn(b *testing.B) {
+	script := &modeltest.Script{Infos: nil}
+	answer := modeltest.Text(strings.Split(strings.Repeat("word |", 50), "|")[:50]...)
+	c := newClient(b, script)
+	b.Run("websocket", func(b *testing.B) {
+		script.Answers = append(make([]modeltest.Answer, len(script.Requests())), answer)
+		conn := c.dial(b)
+		for b.Loop() {
+			script.Answers = append(script.Answers, answer)
+			ask(b, conn, create(`"input":"Hi","store":false`))
+		}
+	})
+	b.Run("http", func(b *testing.B) {
+		script.Answers = append(make([]modeltest.Answer, len(script.Requests())), answer)
+		for b.Loop() {
+			script.Answers = append(script.Answers, answer)
+			req, err := http.NewRequest("POST", c.URL+"/v1/responses", strings.NewReader(`{"model":"svc-preview","input":"Hi","store":false,"stream":true}`))
+			check(b, err)
+			req.Header.Set("Authorization", "Bearer "+c.key)
+			res, err := http.DefaultClient.Do(req)
+			check(b, err)
+			_, err = io.Copy(io.Discard, res.Body)
+			check(b, err)
+			res.Body.Close()
+		}
+	})
+}
