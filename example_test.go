@@ -7,8 +7,12 @@ import (
 	"iter"
 	"log"
 	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/decisions"
@@ -16,6 +20,7 @@ import (
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/responses"
+	"github.com/seed-506d8e5d/svc/telemetry"
 )
 
 // A program that uses the service for itself judges a text.
@@ -226,4 +231,92 @@ func ExampleOptions_backend() {
 	}
 	fmt.Println(response.OutputText(), response.Usage.OutputTokens)
 	// Output: I was sent 2 messages. 6
+}
+
+// A program redacts what models see, and keeps an audit of what they answer.
+func ExampleOptions_hooks() {
+	ctx := context.Background()
+	service, caller := open(ctx, svc.Options{Hooks: model.Hooks{
+		Before: func(_ context.Context, call *model.Call) error {
+			if call.Request == nil {
+				return nil // a decision
+			}
+			for _, m := range call.Request.Messages {
+				for i, part := range m.Parts {
+					if text, ok := part.(model.Text); ok {
+						m.Parts[i] = model.Text(strings.ReplaceAll(string(text), "4711", "****"))
+					}
+				}
+			}
+			return nil
+		},
+		After: func(_ context.Context, call *model.Call, answer *model.Answer) error {
+			fmt.Println(call.Tenant(), "was answered:", answer.Text)
+			return nil
+		},
+	}})
+	defer service.Close()
+	must(service.CreateResponse(ctx, caller, &responses.Request{
+		Model: model.DefaultGenerator, Input: responses.Text("The code is 4711. What is the code?"),
+	}))
+	// Output: org_default was answered: The code is ****.
+}
+
+// plan is the accounting of a program whose customers pay it by the month.
+type plan struct{ svc.Accounting }
+
+func (plan) Settle(_ context.Context, caller svc.Caller, use accounts.Use) error {
+	fmt.Println(caller.Organization, use.Endpoint, use.OutputTokens > 0)
+	return nil
+}
+
+// A program with books of its own implements three methods; this one takes two of
+// them from svc.NoAccounting.
+func ExampleOptions_accounting() {
+	ctx := context.Background()
+	service, caller := open(ctx, svc.Options{Accounting: plan{svc.NoAccounting}})
+	defer service.Close()
+	must(service.CreateResponse(ctx, caller, &responses.Request{Model: model.DefaultGenerator, Input: responses.Text("Snow is white. What is white?")}))
+	// Output: org_default responses true
+}
+
+// A program shows what the service does in the registry that it has.
+func ExampleOptions_observer() {
+	registry := prometheus.NewRegistry()
+	ctx := context.Background()
+	service, caller := open(ctx, svc.Options{Observer: telemetry.New(telemetry.Options{Registerer: registry})})
+	defer service.Close()
+	must(service.CreateResponse(ctx, caller, &responses.Request{Model: model.DefaultGenerator, Input: responses.Text("Snow is white. What is white?")}))
+	for _, family := range must(registry.Gather()) {
+		if family.GetName() == "gen_ai_server_request_duration_seconds" {
+			fmt.Println("calls of models:", family.GetMetric()[0].GetHistogram().GetSampleCount())
+		}
+	}
+	// Output: calls of models: 1
+}
+
+// A program gives turns a minute to end.
+func ExampleService_Shutdown() {
+	service, _ := open(context.Background(), svc.Options{Tuning: svc.Tuning{SearchTimeout: 3 * time.Second}})
+	defer service.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	fmt.Println(service.Shutdown(ctx), fault.From(service.Ready(ctx)).Message)
+	// Output: <nil> The service is shutting down.
+}
+
+// Questions and states are Go values, and answers are found by name.
+func ExampleService_Decide_values() {
+	ctx := context.Background()
+	service, caller := open(ctx, svc.Options{})
+	defer service.Close()
+	judgment := must(service.Decide(ctx, caller, &decisions.Request{
+		Model: model.DefaultDecider,
+		State: decisions.State(map[string]string{"subject": "Charged twice", "text": "I want a refund of the second charge."}),
+		Questions: []decisions.Question{decisions.NewChoice("team", "Which team should handle this?",
+			decisions.Option{Name: "billing", Description: "Charges, invoices and refunds"},
+			decisions.Option{Name: "technical", Description: "Errors and outages"})},
+	}))
+	fmt.Println(judgment.Result("team").Choice, judgment.Result("team").Probability("billing") > 0.5)
+	// Output: billing true
 }

@@ -15,6 +15,8 @@
 // called concurrently. Services of several processes on one store share the
 // accounts in it: what one does to keys, organizations and balances the others
 // know within a second.
+//
+// Package storage is the next to read: everything here is in it.
 package accounts
 
 import (

@@ -5,6 +5,8 @@
 // [Service.Complete] with the whole [Completion]; they are the same generation.
 // A completion that its request does not keep out of storage can be read back,
 // tagged anew and deleted.
+//
+// Package responses is the next to read: it is this with a memory.
 package chat
 
 import (

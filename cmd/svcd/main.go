@@ -4,6 +4,7 @@
 //	svcd -help               list the flags
 //	svcd check-config FILE   say what is wrong with a configuration file
 //	svcd extract FILE…       print documents as a model sees them
+//	svcd version             say which commit it was built from
 //	svcd help                list the commands for a running server
 //
 // Every flag of the server has an environment variable; the flag wins. This
@@ -64,6 +65,10 @@ func (e environment) run(ctx context.Context) error {
 	}
 	if len(e.args) > 0 && e.args[0] == "extract" {
 		return e.extract(ctx, e.args[1:])
+	}
+	if len(e.args) == 1 && e.args[0] == "version" {
+		version(e.stdout)
+		return nil
 	}
 	if len(e.args) > 0 && e.args[0] == "check-config" {
 		return e.checkConfig(e.args[1:])

@@ -3,6 +3,8 @@
 // [Script] is a backend that answers as it is told: tests of everything above
 // package model run on it. [Run] is the conformance suite of the contract in
 // package model: the test of a backend is one call of it.
+//
+// Package model is the contract that is tested.
 package modeltest
 
 import (

@@ -14,6 +14,8 @@
 // retry.go chooses a target, server.go sends, sse.go and chunk.go read the
 // answer, generate.go and toolcalls.go make events of it, score.go and labels.go
 // read distributions, tokens.go counts.
+//
+// Package model is the contract, and cmd/svcd the next to read: it configures a backend.
 package openai
 
 import (

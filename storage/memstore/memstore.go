@@ -1,6 +1,8 @@
 // Package memstore keeps everything in memory: a [storage.Store] for tests and
 // for services that need not remember anything. It is a copy-on-write tree, so
 // that a snapshot costs nothing and readers never wait for writers.
+//
+// Package storage is the contract.
 package memstore
 
 import (

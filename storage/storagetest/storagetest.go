@@ -1,5 +1,7 @@
 // Package storagetest states every rule of the contract of package storage as
 // a sentence and a test. A store keeps the contract when [Run] passes.
+//
+// Package storage is the contract that is tested.
 package storagetest
 
 import (

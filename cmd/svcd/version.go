@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+)
+
+// commit is set by builds that have no repository: -ldflags "-X main.commit=…".
+var commit string
+
+// version writes what the program was built from.
+func version(w io.Writer) {
+	revision, when, changed := commit, "", ""
+	module := "(devel)"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		module = info.Main.Version
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision" && revision == "":
+				revision = s.Value
+			case s.Key == "vcs.time":
+				when = " of " + s.Value
+			case s.Key == "vcs.modified" && s.Value == "true":
+				changed = " with changes"
+			}
+		}
+	}
+	if revision == "" {
+		revision = "unknown"
+	}
+	fmt.Fprintf(w, "svcd %s, commit %s%s%s, %s %s/%s\n", module, revision, when, changed, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
