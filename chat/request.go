@@ -95,6 +95,7 @@ type Chunk struct {
 
 	First    bool            // the first chunk, where the assistant's message begins
 	Text     string          // the next piece of the text, may be empty
+	More     bool            // another piece follows at once
 	ToolCall *CallDelta      // the next piece of a tool call, or nil
 	Logprobs []model.Logprob // of Text, where they were asked for
 

@@ -43,6 +43,7 @@ func (s *Service) Complete(ctx context.Context, caller accounts.Caller, req *Req
 	if err != nil {
 		return nil, err
 	}
+	r.prompt.Whole = true
 	for _, err := range r.chunks(ctx) {
 		if err != nil {
 			return nil, err
@@ -185,7 +186,7 @@ func (r *run) add(event model.Event) Chunk {
 	switch e := event.(type) {
 	case model.TextDelta:
 		r.text.WriteString(e.Text)
-		c.Text = e.Text
+		c.Text, c.More = e.Text, e.More
 	case model.ToolCallStart:
 		r.endCall()
 		c.ToolCall = &CallDelta{Index: len(r.completion.ToolCalls), ID: e.ID, Name: e.Name}

@@ -136,7 +136,7 @@ func TestTheModelGetsWhatWasAsked(t *testing.T) {
 		Metadata: map[string]string{"never": "shown"},
 	})
 	equal(t, e.script.Requests(), []*model.Request{{
-		Model: model.DefaultGenerator, Tenant: e.caller.Organization,
+		Model: model.DefaultGenerator, Tenant: e.caller.Organization, Whole: true,
 		Messages: []model.Message{
 			model.TextMessage(model.System, "s"), model.TextMessage(model.System, "d"),
 			{Role: model.User, Parts: []model.Part{model.Text("u"), model.Document{Name: "a.md", Text: "# A"}}},

@@ -57,7 +57,7 @@ func (a *API) streamChat(c *call, body *chatCall) error {
 			}
 			return err
 		}
-		if err := s.send(encoder.event(&chunk)); err != nil {
+		if err := s.send(encoder.event(&chunk), chunk.More); err != nil {
 			return fault.From(errors.Join(context.Canceled, err))
 		}
 		c.inputTokens, c.outputTokens = chunk.Usage.InputTokens, chunk.Usage.OutputTokens

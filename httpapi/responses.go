@@ -67,7 +67,7 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 		if buffer = appendResponseEvent(buffer, &event); event.More {
 			continue
 		}
-		err := s.send(buffer)
+		err := s.send(buffer, false)
 		buffer = buffer[:0]
 		if err != nil {
 			return &fault.Error{Kind: fault.Canceled, Code: "request_canceled", Message: "The client went away.", Err: err}
@@ -78,7 +78,7 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 		}
 	}
 	if empty && c.ctx().Err() == nil {
-		return s.send(nil) // the client has all of them
+		return s.send(nil, false) // the client has all of them
 	}
 	if !ended {
 		panic(http.ErrAbortHandler)

@@ -228,7 +228,7 @@ func TestFieldsOfTurns(t *testing.T) {
 		"text":{"format":{"type":"json_schema","name":"n","description":"e","strict":true,"schema":{"type":"object"}}},
 		"metadata":{"s":"é","n":1.50,"b":true,"empty":""}`))
 	want := &model.Request{
-		Model: "svc-preview", Tenant: a.script.Requests()[0].Tenant,
+		Model: "svc-preview", Tenant: a.script.Requests()[0].Tenant, Whole: true,
 		Messages: []model.Message{model.TextMessage(model.System, "Be brief."), model.TextMessage(model.User, "Hi")},
 		Tools: []model.Tool{{Name: "f", Description: "d", Parameters: json.RawMessage(`{"type":"object"}`), Strict: true},
 			a.script.Requests()[0].Tools[1]},

@@ -207,7 +207,7 @@ func TestAStreamIsWrittenWithADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, c := newTimed()
 		s := c.stream()
-		check(t, s.send([]byte("data: 1\n\n")))
+		check(t, s.send([]byte("data: 1\n\n"), false))
 		for range 5 {
 			s.mu.Lock()
 			left := time.Until(w.deadline)
@@ -232,11 +232,11 @@ func TestAStreamWhoseClientIsGone(t *testing.T) {
 	defer s.close()
 	gone := errors.New("broken pipe")
 	w.err = gone
-	if err := s.send([]byte("a")); err != gone {
+	if err := s.send([]byte("a"), false); err != gone {
 		t.Errorf("got %v, want %v", err, gone)
 	}
 	w.err = nil
-	if err := s.send([]byte("b")); err != gone || w.Body.Len() != 0 {
+	if err := s.send([]byte("b"), false); err != gone || w.Body.Len() != 0 {
 		t.Errorf("got %v and %q, want %v again", err, w.Body, gone)
 	}
 }

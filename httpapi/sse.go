@@ -51,13 +51,25 @@ func (c *call) stream() *eventStream {
 // writer that knows no deadlines has none to move.
 func (s *eventStream) extend() { _ = s.rc.SetWriteDeadline(time.Now().Add(stallTimeout)) }
 
-// send writes one encoded event and reports why it could not: the client is
-// gone. The caller may reuse the bytes.
-func (s *eventStream) send(event []byte) error {
+// send writes encoded events and reports why it could not: the client is gone.
+// Where more follows at once they are not flushed yet. The caller may reuse the
+// bytes.
+func (s *eventStream) send(events []byte, more bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.write(event)
+	s.write(events)
+	if !more {
+		s.flush()
+	}
 	return s.err
+}
+
+// flush is called with the lock held.
+func (s *eventStream) flush() {
+	if s.err == nil && !s.closed {
+		s.err = s.rc.Flush()
+		s.last = time.Now()
+	}
 }
 
 // write is called with the lock held.
@@ -72,10 +84,7 @@ func (s *eventStream) write(p []byte) {
 		h.Set("X-Accel-Buffering", "no") // proxies must not hold events back
 		s.w.WriteHeader(http.StatusOK)
 	}
-	if _, s.err = s.w.Write(p); s.err == nil {
-		s.err = s.rc.Flush()
-	}
-	s.last = time.Now()
+	_, s.err = s.w.Write(p)
 }
 
 // tick sends a keepalive if nothing was sent for long enough, and arms the
@@ -94,6 +103,7 @@ func (s *eventStream) tick() {
 	}
 	if time.Since(s.last) >= keepaliveEvery {
 		s.write(keepalive)
+		s.flush()
 	}
 	s.timer.Reset(keepaliveEvery - time.Since(s.last))
 }

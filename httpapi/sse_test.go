@@ -35,13 +35,13 @@ func TestKeepalives(t *testing.T) {
 		}
 		wait(time.Minute - 1)
 		is.Equal(body(), "") // the first event comes first
-		is.NoErr(s.send([]byte("data: 1\n\n")))
+		is.NoErr(s.send([]byte("data: 1\n\n"), false))
 		wait(15*time.Second - 1)
 		is.Equal(body(), "data: 1\n\n")
 		wait(1)
 		is.Equal(body(), "data: 1\n\n: keepalive\n")
 		wait(14 * time.Second)
-		is.NoErr(s.send([]byte("data: 2\n\n")))
+		is.NoErr(s.send([]byte("data: 2\n\n"), false))
 		wait(15*time.Second - 1)
 		is.Equal(body(), "data: 1\n\n: keepalive\ndata: 2\n\n") // counted from the event
 		wait(1)

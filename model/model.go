@@ -44,6 +44,10 @@ type Request struct {
 	Model    string // a model ID of [Models.List]
 	Messages []Message
 
+	// Whole says that nobody looks at pieces of the answer: it may come all at
+	// once, which costs much less.
+	Whole bool
+
 	// Tenant names whom the request is for: an opaque name, among whose kind a
 	// backend shares what is scarce. No model sees it.
 	Tenant string
@@ -183,8 +187,13 @@ type Event interface{ event() }
 // others leave it out.
 type Started struct{}
 
-// TextDelta is the next piece of text; never empty.
-type TextDelta struct{ Text string }
+// TextDelta is the next piece of text; never empty. More says that another piece
+// follows at once, for who sends pieces on and may send several together; a
+// backend that does not know leaves it out.
+type TextDelta struct {
+	Text string
+	More bool
+}
 
 // ToolCallStart begins a tool call. Calls come one after another: the deltas
 // that follow belong to it until the next start, text or the finish.

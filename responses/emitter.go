@@ -64,7 +64,7 @@ func (e *emitter) done(item conversations.Item, more bool) {
 
 // textDelta adds text and its tokens, if they were asked for, to the open message,
 // or to a new one with an ID from newID.
-func (e *emitter) textDelta(text string, tokens []model.Logprob, newID func(prefix string) string) {
+func (e *emitter) textDelta(piece model.TextDelta, tokens []model.Logprob, newID func(prefix string) string) {
 	if e.message == nil {
 		e.closeItem(conversations.Completed, "")
 		id := newID("msg")
@@ -73,9 +73,9 @@ func (e *emitter) textDelta(text string, tokens []model.Logprob, newID func(pref
 		e.add(e.message, &shown)
 		e.emit(Event{Type: EventPartAdded, OutputIndex: e.index(), ItemID: id, Part: &conversations.Part{Type: conversations.OutputText}, More: true})
 	}
-	e.text.WriteString(text)
+	e.text.WriteString(piece.Text)
 	e.tokens = append(e.tokens, tokens...)
-	e.emit(Event{Type: EventTextDelta, OutputIndex: e.index(), ItemID: e.message.ID, Text: text, Logprobs: tokens})
+	e.emit(Event{Type: EventTextDelta, OutputIndex: e.index(), ItemID: e.message.ID, Text: piece.Text, Logprobs: tokens, More: piece.More})
 }
 
 // callStart begins a call. What was said before it was commentary.

@@ -3,6 +3,7 @@ package responses
 import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
 )
 
 // replay yields the events that a stored response would have had.
@@ -39,7 +40,7 @@ func replayItem(e *emitter, item conversations.Item) {
 	switch item := item.(type) {
 	case *conversations.Message:
 		for _, p := range item.Content {
-			e.textDelta(p.Text, p.Logprobs, same)
+			e.textDelta(model.TextDelta{Text: p.Text}, p.Logprobs, same)
 		}
 		e.closeItem(item.Status, item.Phase)
 	case *conversations.FunctionCall:

@@ -321,7 +321,7 @@ func (t *turn) request() *model.Request {
 	entries = t.with(entries, output)
 	req := t.settings.Request(buildMessages(t.req.Instructions, entries,
 		func(id string) model.Document { return t.documents[id] }))
-	req.Tenant = t.caller.Organization
+	req.Tenant, req.Whole = t.caller.Organization, !t.announced
 	return req
 }
 
@@ -452,7 +452,7 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 			tokens = append(tokens, e.Tokens...)
 		case model.TextDelta:
 			t.endPlanning()
-			t.emitter.textDelta(e.Text, tokens, t.o.NewID)
+			t.emitter.textDelta(e, tokens, t.o.NewID)
 			tokens = nil
 		case model.ToolCallStart:
 			t.endPlanning()

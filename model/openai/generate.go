@@ -21,6 +21,9 @@ const (
 	// maxAnswer bounds the text, reasoning and arguments of one answer, in bytes.
 	maxAnswer = 64 << 20
 
+	// wholeAnswer is how long an answer may take that comes as a whole.
+	wholeAnswer = 20 * time.Minute
+
 	// usageWait is how long the usage may come after the end of an answer.
 	usageWait = 5 * time.Second
 )
@@ -131,6 +134,7 @@ type answer struct {
 	json     jsonEnd
 	calls    toolCalls
 	held     strings.Builder // text that may not be shown yet, or not at all
+	more     bool            // more text is here already
 	size     int             // bytes of everything generated
 	pieces   int             // events with something generated
 	reason   model.FinishReason
@@ -198,7 +202,11 @@ func (t *target) chat(ctx context.Context, w *wireRequest) (*exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.post(ctx, "/chat/completions", body)
+	patience := t.FirstToken
+	if !w.Stream {
+		patience = max(patience, wholeAnswer) // the first token comes with the last one
+	}
+	return t.sendWithin(ctx, patience, http.MethodPost, t.URL+"/chat/completions", body)
 }
 
 // read turns the answer of a server into events.
@@ -208,24 +216,29 @@ func (a *answer) read(x *exchange) error {
 		if err != nil {
 			return err
 		}
-		if err := a.event(x, data, ""); err != nil {
+		c, err := a.parse(x, data, "")
+		if err == nil {
+			err = a.chunk(x, &c)
+		}
+		if err != nil {
 			return err
 		}
 		return a.end(x, errNoEnd)
 	}
 	events := newEventReader(x.resp.Body)
+	var c chunk
 	for !a.stopped && a.ctx.Err() == nil {
-		data, named, err := events.next()
-		if err == nil && string(data) == "[DONE]" {
-			if a.reason == "" && a.begun {
-				a.reason = model.Stop
-			}
-			err = io.EOF
+		if a.more {
+			events.skip()
+		} else if done, err := a.next(x, events, &c); done || err != nil {
+			return err
 		}
-		if err != nil {
-			return a.end(x, err)
+		this := c
+		// Log-probabilities and formats make more of an event than its text.
+		if a.more = false; !a.req.Logprobs && a.free() {
+			c, a.more = events.ahead()
 		}
-		if err := a.event(x, data, named); err != nil {
+		if err := a.chunk(x, &this); err != nil {
 			return err
 		}
 		if a.reason == "" && a.json.over() {
@@ -236,15 +249,44 @@ func (a *answer) read(x *exchange) error {
 	return a.ctx.Err()
 }
 
-// event reads one event of a stream.
-func (a *answer) event(x *exchange, data []byte, named string) error {
+// free reports whether the answer's text has no form to keep.
+func (a *answer) free() bool { return a.req.Format.Type == model.FormatText || a.req.Format.Type == "" }
+
+// next reads the next event, or ends the answer where there is none.
+func (a *answer) next(x *exchange, events *eventReader, c *chunk) (done bool, err error) {
+	data, named, err := events.next()
+	if err == nil && string(data) == "[DONE]" {
+		if a.reason == "" && a.begun {
+			a.reason = model.Stop
+		}
+		err = io.EOF
+	}
+	if err != nil {
+		return true, a.end(x, err)
+	}
+	*c, err = a.parse(x, data, named)
+	return false, err
+}
+
+// parse reads the data of an event, or a whole answer.
+func (a *answer) parse(x *exchange, data []byte, named string) (chunk, error) {
+	if named == "" && !a.req.Logprobs {
+		if c, ok := plainChunk(data); ok {
+			return c, nil
+		}
+	}
 	c, ok := parseChunk(data)
 	if !ok {
-		return x.nonsense(errNotJSON)
+		return c, x.nonsense(errNotJSON)
 	}
 	if c.err.Exists() || named == "error" {
-		return x.reported(c.err, data)
+		return c, x.reported(c.err, data)
 	}
+	return c, nil
+}
+
+// chunk takes what an event says.
+func (a *answer) chunk(x *exchange, c *chunk) error {
 	if c.counted {
 		a.usage, a.counted = c.usage, true
 	}
@@ -254,7 +296,7 @@ func (a *answer) event(x *exchange, data []byte, named string) error {
 	if c.text != "" || c.reasoning != "" || c.calls.Exists() {
 		a.pieces++
 	}
-	if a.req.Logprobs && !a.logprobs.add(&c) {
+	if a.req.Logprobs && !a.logprobs.add(c) {
 		return model.NoLogprobs(nil)
 	}
 	if !a.begun && (a.pieces > 0 || c.finish != "") {
@@ -322,7 +364,7 @@ func (a *answer) emitText(text string) {
 	if a.req.Logprobs {
 		a.emit(model.Logprobs{Tokens: a.logprobs.take(text)})
 	}
-	a.emit(model.TextDelta{Text: text})
+	a.emit(model.TextDelta{Text: text, More: a.more})
 }
 
 func (a *answer) toolCalls(x *exchange, deltas gjson.Result) error {

@@ -130,7 +130,9 @@ func newRequest(m *served, t *target, req *model.Request) *wireRequest {
 	w := &wireRequest{
 		Model: t.model(req.Model), Messages: wireMessages(req.Messages), ResponseFormat: newFormat(req.Format),
 		Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, ReasoningEffort: m.effort(req.ReasoningEffort),
-		Stream: true, StreamOptions: &streamOptions{IncludeUsage: true},
+	}
+	if !req.Whole {
+		w.Stream, w.StreamOptions = true, &streamOptions{IncludeUsage: true}
 	}
 	if req.MaxTokens > 0 {
 		w.limit(t.server, req.MaxTokens)

@@ -113,9 +113,14 @@ func (s *server) post(ctx context.Context, path string, body []byte) (*exchange,
 }
 
 func (s *server) send(ctx context.Context, method, target string, body []byte) (*exchange, error) {
+	return s.sendWithin(ctx, s.FirstToken, method, target, body)
+}
+
+// sendWithin is send for a server that is given so much time until it answers.
+func (s *server) sendWithin(ctx context.Context, patience time.Duration, method, target string, body []byte) (*exchange, error) {
 	x := &exchange{server: s, outer: ctx, silence: errFirstToken}
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
-	x.timer = time.AfterFunc(s.FirstToken, func() { x.cancel(errFirstToken) })
+	x.timer = time.AfterFunc(patience, func() { x.cancel(errFirstToken) })
 	req, err := http.NewRequestWithContext(x.ctx, method, target, bytes.NewReader(body))
 	if err != nil {
 		x.close()

@@ -12,9 +12,9 @@ const (
 	// stream, in bytes.
 	maxEvent = 8 << 20
 
-	// readBuffer holds a line of an ordinary chunk. It stays small because every
-	// open stream has one, in front of that of the connection.
-	readBuffer = 1 << 10
+	// readBuffer holds a few events of an ordinary stream. It stays small because
+	// every open stream has one, in front of that of the connection.
+	readBuffer = 2 << 10
 )
 
 // errTooLong is the failure of a stream with a line or event over [maxEvent].
@@ -29,6 +29,8 @@ type eventReader struct {
 	begun bool   // a line was read
 	data  []byte // of the event that is being read
 	long  []byte // a line that does not fit r's buffer
+
+	aheadLen int // of the event that ahead has returned, in r's buffer
 }
 
 func newEventReader(r io.Reader) *eventReader {

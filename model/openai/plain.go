@@ -1,0 +1,210 @@
+package openai
+
+import (
+	"bytes"
+
+	"github.com/tidwall/gjson"
+)
+
+// plainChunk reads in one pass what nearly all events of a stream are: an object
+// whose one choice has a delta with a piece of text and nothing else that counts.
+// Whatever is more than that it leaves to [parseChunk], which also says what is
+// wrong with it.
+func plainChunk(data []byte) (c chunk, ok bool) {
+	p := plainReader{data: data}
+	key, more := p.open()
+	for ; more; key, more = p.next() {
+		switch string(key) {
+		case "choices":
+			ok = p.take('[') && p.choice(&c) && p.take(']')
+		case "usage", "error":
+			ok = p.null()
+		default:
+			ok = p.scalar()
+		}
+		if !ok {
+			return c, false
+		}
+	}
+	return c, p.closed && p.pos == len(data)
+}
+
+func (p *plainReader) choice(c *chunk) bool {
+	key, more := p.open()
+	for ; more; key, more = p.next() {
+		ok := false
+		switch string(key) {
+		case "delta":
+			ok = p.delta(c)
+		case "index":
+			ok = p.scalar()
+		default: // finish_reason, logprobs and the like, where they say nothing
+			ok = p.null()
+		}
+		if !ok {
+			return false
+		}
+	}
+	return p.closed
+}
+
+func (p *plainReader) delta(c *chunk) bool {
+	key, more := p.open()
+	for ; more; key, more = p.next() {
+		ok := false
+		switch string(key) {
+		case "content":
+			if ok = p.null(); !ok {
+				c.text, ok = p.text()
+			}
+		case "role":
+			ok = p.scalar()
+		default:
+			ok = p.null()
+		}
+		if !ok {
+			return false
+		}
+	}
+	return p.closed
+}
+
+// plainReader reads JSON as it is usually written. Its methods report whether they
+// have read what they are named for.
+type plainReader struct {
+	data   []byte
+	pos    int
+	closed bool // the last object has come to its end
+}
+
+func (p *plainReader) space() {
+	for p.pos < len(p.data) && (p.data[p.pos] == ' ' || p.data[p.pos] == '\n' || p.data[p.pos] == '\r' || p.data[p.pos] == '\t') {
+		p.pos++
+	}
+}
+
+func (p *plainReader) take(c byte) bool {
+	if p.space(); p.pos == len(p.data) || p.data[p.pos] != c {
+		return false
+	}
+	p.pos++
+	p.space()
+	return true
+}
+
+// open begins an object and returns its first name; next returns the one after
+// the value that was read. Where there is no more closed says whether the object
+// has ended as it should.
+func (p *plainReader) open() (key []byte, more bool) {
+	if p.closed = false; !p.take('{') {
+		return nil, false
+	}
+	if p.take('}') {
+		p.closed = true
+		return nil, false
+	}
+	return p.name()
+}
+
+func (p *plainReader) next() (key []byte, more bool) {
+	if p.closed = false; p.take(',') {
+		return p.name()
+	}
+	p.closed = p.take('}')
+	return nil, false
+}
+
+func (p *plainReader) name() (key []byte, ok bool) {
+	key, escaped, ok := p.quoted()
+	return key, ok && !escaped && p.take(':')
+}
+
+// quoted returns what stands between two quotes, and whether it has escapes.
+func (p *plainReader) quoted() (inner []byte, escaped, ok bool) {
+	if p.space(); p.pos == len(p.data) || p.data[p.pos] != '"' {
+		return nil, false, false
+	}
+	start := p.pos + 1
+	for i := start; i < len(p.data); i++ {
+		switch c := p.data[i]; {
+		case c == '"':
+			p.pos = i + 1
+			return p.data[start:i], escaped, true
+		case c == '\\':
+			escaped = true
+			i++
+		case c < ' ':
+			return nil, false, false
+		}
+	}
+	return nil, false, false
+}
+
+// text returns a string, a copy of its own.
+func (p *plainReader) text() (string, bool) {
+	inner, escaped, ok := p.quoted()
+	if !ok {
+		return "", false
+	}
+	if !escaped {
+		return string(inner), true
+	}
+	quoted := p.data[p.pos-len(inner)-2 : p.pos]
+	if !gjson.ValidBytes(quoted) {
+		return "", false
+	}
+	return gjson.ParseBytes(quoted).Str, true
+}
+
+func (p *plainReader) null() bool {
+	p.space()
+	if !bytes.HasPrefix(p.data[p.pos:], []byte("null")) {
+		return false
+	}
+	p.pos += len("null")
+	p.space()
+	return true
+}
+
+// scalar reads a string, a whole number, true, false or null.
+func (p *plainReader) scalar() bool {
+	p.space()
+	if _, escaped, ok := p.quoted(); ok {
+		return !escaped
+	}
+	start := p.pos
+	for p.pos < len(p.data) && (p.data[p.pos] >= 'a' && p.data[p.pos] <= 'z' || p.data[p.pos] >= '0' && p.data[p.pos] <= '9') {
+		p.pos++
+	}
+	word := p.data[start:p.pos]
+	p.space()
+	if len(word) > 0 && word[0] >= '1' && word[0] <= '9' {
+		return bytes.IndexFunc(word, func(r rune) bool { return r > '9' }) < 0
+	}
+	return string(word) == "0" || string(word) == "null" || string(word) == "true" || string(word) == "false"
+}
+
+var (
+	dataField = []byte("data: ")
+	eventEnd  = []byte("\n\n")
+)
+
+// ahead returns the next event where all of it has come already and it is nothing
+// but text. It is still the next one, until skip is called.
+func (e *eventReader) ahead() (c chunk, ok bool) {
+	buffered, _ := e.r.Peek(e.r.Buffered())
+	data, ok := bytes.CutPrefix(buffered, dataField)
+	if !ok {
+		return c, false
+	}
+	end := bytes.Index(data, eventEnd)
+	if end < 0 {
+		return c, false
+	}
+	c, ok = plainChunk(data[:end])
+	e.aheadLen = len(dataField) + end + len(eventEnd)
+	return c, ok && c.text != ""
+}
+
+// skip steps over the event that ahead has returned.
+func (e *eventReader) skip() { _, _ = e.r.Discard(e.aheadLen) }

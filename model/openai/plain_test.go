@@ -1,0 +1,119 @@
+package openai
+
+import (
+	"context"
+	"io"
+	"iter"
+	"reflect"
+	"testing"
+
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
+)
+
+// plainSeeds are events as servers send them, and ones that are more than text.
+var plainSeeds = []string{
+	`{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1763712000,"model":"m","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"role":"assistant","content":" word"},"logprobs":null,"finish_reason":null}]}`,
+	`{"choices": [ {"delta": {"content": "a\n\"b\" \u00e9 \ud83d\ude00"}} ] , "usage": null}`,
+	`{"choices":[{"delta":{},"finish_reason":"stop"}]}`,
+	`{"choices":[],"usage":{"prompt_tokens":1}}`,
+	`{"choices":[{"delta":{"content":"x"}},{"delta":{"content":"y"}}]}`,
+	`{"choices":[{"delta":{"content":null,"reasoning_content":"hm"}}]}`,
+	`{"choices":[{"delta":{"content":"x","tool_calls":null}}],"error":null}`,
+	`{"choices":[{"message":{"content":"x"}}]}`,
+	`{"choices":[{"delta":{"content":"x"}}]} x`,
+	`{"choices":[{"delta":{"content":"` + "\x01" + `"}}]}`,
+	`{"created":01,"choices":[{"delta":{"content":"x"}}]}`,
+	`{"error":{"message":"no"}}`,
+	`null`,
+	``,
+}
+
+func checkPlain(t *testing.T, data string) {
+	got, ok := plainChunk([]byte(data))
+	if !ok {
+		return
+	}
+	want, valid := parseChunk([]byte(data))
+	if !valid || got.text != want.text || want.reasoning != "" || want.finish != "" || want.calls.Raw != "" && want.calls.Raw != "null" || want.counted || want.err.Exists() {
+		t.Errorf("%s: got %+v, want %+v", data, got, want)
+	}
+}
+
+func FuzzPlainChunk(f *testing.F) {
+	for _, seed := range plainSeeds {
+		f.Add(seed)
+	}
+	f.Fuzz(checkPlain)
+}
+
+func TestOrdinaryChunksArePlain(t *testing.T) {
+	for i, seed := range plainSeeds {
+		if _, ok := plainChunk([]byte(seed)); ok != (i < 2 || seed == plainSeeds[6]) {
+			t.Errorf("%s: %v", seed, ok)
+		}
+	}
+}
+
+func TestChunksAreReadWithOneAllocation(t *testing.T) {
+	data := []byte(plainSeeds[0])
+	if n := testing.AllocsPerRun(100, func() { plainChunk(data) }); n > 1 {
+		t.Errorf("%v allocations, want that of the text alone", n)
+	}
+}
+
+// TestWhatIsAhead reads a stream of which some events have come together.
+func TestWhatIsAhead(t *testing.T) {
+	text := func(s string) string { return `data: {"choices":[{"delta":{"content":"` + s + `"}}]}` + "\n\n" }
+	finish := `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+	usage := `data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}` + "\n\ndata: [DONE]\n\n"
+	r, w := io.Pipe()
+	go func() {
+		for _, piece := range []string{text("a") + text("b") + text("c"), text("d"), text("e") + finish + usage} {
+			io.WriteString(w, piece)
+		}
+		w.Close()
+	}()
+	events := newEventReader(r)
+	var got []string
+	more := false
+	for {
+		var c chunk
+		var ok bool
+		if more {
+			events.skip()
+		} else if _, _, err := events.next(); err != nil {
+			break
+		}
+		if c, ok = events.ahead(); ok {
+			got = append(got, c.text)
+		}
+		more = ok
+	}
+	if want := []string{"b", "c"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("ahead were %q, want %q", got, want)
+	}
+}
+
+// whole is a backend all of whose answers are asked for as a whole.
+type whole struct{ *Backend }
+
+func (w whole) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Event, error] {
+	asked := *req
+	asked.Whole = true
+	return w.Backend.Generate(ctx, &asked)
+}
+
+func TestWholeAnswersConform(t *testing.T) {
+	modeltest.Run(t, func(t *testing.T) model.Backend {
+		d := &double{}
+		t.Cleanup(func() {
+			for _, r := range d.requests {
+				if r.Get("stream").Bool() {
+					t.Error("a stream was asked for")
+				}
+			}
+		})
+		return whole{d.serve(t).backend(t)}
+	}, modeltest.Options{})
+}
