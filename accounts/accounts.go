@@ -90,6 +90,7 @@ type Service struct {
 	ledgers sync.Map // organization ID to *ledger
 
 	allowances sync.Map // organization ID to *allowance
+	sharing    sharing
 
 	maxDuration time.Duration
 	running     running
@@ -187,6 +188,12 @@ func (s *Service) work(ctx context.Context) {
 	defer close(s.stopped)
 	tick := time.NewTicker(lastUsedEvery)
 	defer tick.Stop()
+	var share <-chan time.Time
+	if s.replicas.Shared() {
+		ticker := time.NewTicker(shareEvery)
+		defer ticker.Stop()
+		share = ticker.C
+	}
 	for {
 		select {
 		case <-s.stop:
@@ -196,6 +203,8 @@ func (s *Service) work(ctx context.Context) {
 			return
 		case l := <-s.folds:
 			s.foldNow(ctx, l)
+		case <-share:
+			s.background(ctx, "use of limits", s.shareUse)
 		case <-tick.C:
 			s.background(ctx, "last use of keys", s.flushLastUsed)
 		}

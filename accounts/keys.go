@@ -17,6 +17,7 @@ import (
 //	a/l/<organization ID>/<key ID>       nothing: the keys of an organization
 //	a/u/<key ID>                         when the key was last used, 8 bytes, Unix seconds
 //	a/j/<audit entry ID>                 AuditEntry, JSON
+//	a/s/<process>                        what a process has used of limits, JSON by organization
 //	a/d/<organization ID>                deletion, JSON: an organization that is deleted
 //
 // In the namespace of an organization:
@@ -38,6 +39,7 @@ const (
 	organizationKeys   = "a/l/"
 	lastUsedPrefix     = "a/u/"
 	auditPrefix        = "a/j/"
+	spentPrefix        = "a/s/"
 	deletionPrefix     = "a/d/"
 	checkpointName     = "a/c"
 	lanePrefix         = "a/c/"
@@ -55,6 +57,8 @@ func hashKey(h keyHash) []byte { return append([]byte(hashPrefix), h[:]...) }
 func keysOf(organization string) string { return organizationKeys + organization + "/" }
 
 func lastUsedKey(id string) []byte { return []byte(lastUsedPrefix + id) }
+
+func spentKey(process string) []byte { return []byte(spentPrefix + process) }
 
 func auditKey(id string) []byte { return []byte(auditPrefix + id) }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -29,10 +30,13 @@ type Quotas struct{ Requests, Tokens Quota }
 // allowance is what an organization may still use: two buckets, each of which
 // holds what is allowed in a minute and fills at that rate.
 //
-// Buckets are where they are used and nowhere else: a start fills them all.
+// Buckets are where they are used: a start fills them all. What other processes
+// let through is taken from them a second later, see sharing.
 type allowance struct {
 	mu               sync.Mutex // held while a bucket is made or given another size
 	requests, tokens *rate.Limiter
+
+	usedRequests, usedTokens atomic.Int64 // by this process since it began, for the others
 }
 
 // maxDebt is how many minutes of its token limit an organization can owe.
@@ -79,6 +83,9 @@ func (s *Service) Admit(c Caller) (Quotas, error) {
 	requests := a.bucket(&a.requests, c.RequestsPerMinute, now)
 	tokens := a.bucket(&a.tokens, c.TokensPerMinute, now)
 	refused := requests != nil && !requests.AllowN(now, 1)
+	if requests != nil && !refused {
+		a.usedRequests.Add(1)
+	}
 	quotas := Quotas{quota(requests, now), quota(tokens, now)}
 	if refused {
 		return quotas, errRateLimited("requests", requests, now)
@@ -113,13 +120,8 @@ func (s *Service) spendTokens(c Caller, use Use) {
 	if tokens == nil {
 		return
 	}
-	now, most := s.now(), tokens.Burst()
-	left := use.InputTokens + use.OutputTokens
-	for left > 0 && tokens.TokensAt(now) > float64(-maxDebt*most) {
-		n := min(left, most)
-		tokens.ReserveN(now, n) // one reservation takes at most a whole bucket
-		left -= n
-	}
+	a.usedTokens.Add(int64(use.InputTokens + use.OutputTokens))
+	take(tokens, int64(use.InputTokens+use.OutputTokens), s.now())
 }
 
 func quota(l *rate.Limiter, now time.Time) Quota {

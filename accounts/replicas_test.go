@@ -354,3 +354,39 @@ func TestAuditLogIsInTheOrderOfItsCommits(t *testing.T) {
 		t.Errorf("got %s, want %s", got, names)
 	}
 }
+
+// TestLimitsHoldOverReplicas has clients use all that they may for ten minutes, on
+// three processes evenly or on one of them.
+func TestLimitsHoldOverReplicas(t *testing.T) {
+	const limit = 600
+	for name, reached := range map[string]int{"even": 3, "one-sided": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := memstore.New()
+				defer store.Close()
+				all := replicasOf(t, 3, store)
+				defer closeAll(t, all)
+				caller := Caller{Organization: "org_1", RequestsPerMinute: limit}
+				var minutes []int
+				for range 10 {
+					admitted := 0
+					for range 60 * 20 {
+						for _, s := range all[:reached] {
+							if _, err := s.Admit(caller); err == nil {
+								admitted++
+							}
+						}
+						time.Sleep(time.Second / 20)
+					}
+					minutes = append(minutes, admitted)
+				}
+				t.Logf("%s: %v requests in each minute of a limit of %d", name, minutes, limit)
+				for _, n := range minutes[2:] {
+					if n < limit*9/10 || n > limit*11/10 {
+						t.Errorf("%d requests in a minute, want %d", n, limit)
+					}
+				}
+			})
+		})
+	}
+}
