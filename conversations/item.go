@@ -101,9 +101,12 @@ type FunctionCallOutput struct {
 
 // Same reports whether another output says the same.
 func (o *FunctionCallOutput) Same(other *FunctionCallOutput) bool {
-	return o.Output == other.Output && slices.EqualFunc(o.Content, other.Content, func(a, b Part) bool {
-		return a.Type == b.Type && a.Text == b.Text && a.FileID == b.FileID
-	})
+	return o.Output == other.Output && SameParts(o.Content, other.Content)
+}
+
+// SameParts reports whether two contents say the same.
+func SameParts(a, b []Part) bool {
+	return slices.EqualFunc(a, b, func(a, b Part) bool { return a.Type == b.Type && a.Text == b.Text && a.FileID == b.FileID })
 }
 
 // WebSearch is a search that the service made for the model.

@@ -170,3 +170,22 @@ func TestAnyItems(t *testing.T) {
 	a.post(say("Thanks.", `"conversation":"`+c.ID+`"`))
 	a.wantSent(0, `user "Weather?"`, `assistant "Let me see."`, `assistant c1=weather({}) c2=patch({"input":"x"})`, `tool c1 "sun"`, `tool c2 "ok"`, `assistant "It is sunny."`, `user "Thanks."`)
 }
+
+// TestTheSameQuestionAgain is what the AI SDK sends with a conversation: the
+// question of the task comes with every round's outputs.
+func TestTheSameQuestionAgain(t *testing.T) {
+	a := newTurns(t, call("weather", `{}`), call("weather", `{}`), modeltest.Text("Done."))
+	first := a.turn(plain(`"tools":[` + weatherTool + `]`))
+	const asked = `{"role":"user","content":[{"type":"input_text","text":"Hi"}]}`
+	outputs := ""
+	last := first
+	for range 2 {
+		outputs += `,{"type":"function_call_output","call_id":"` + last.Output[0].CallID + `","output":"sun"}`
+		last = a.turn(`{"model":"svc-preview","conversation":"` + first.Conversation.ID + `","tools":[` + weatherTool + `],"input":[` + asked + outputs + `]}`)
+	}
+	sent := a.sent(2)
+	is := is.New(t)
+	is.Equal(len(sent), 5)
+	is.Equal(sent[0], `user "Hi"`)
+	is.Equal(sent[4], `tool `+strings.Fields(sent[4])[1]+` "sun"`)
+}

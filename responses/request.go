@@ -158,6 +158,9 @@ func (r *Request) stored() bool { return r.Store == nil || *r.Store }
 // out; with again, so is what the history has of answered calls: clients that
 // continue a conversation send all of a task each time.
 func matchCalls(history []conversations.Entry, input []conversations.Item, again bool) ([]conversations.Item, error) {
+	if again {
+		input = withoutAsked(history, input)
+	}
 	var w waiting
 	var past answered
 	for _, e := range history {
