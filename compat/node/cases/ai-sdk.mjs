@@ -1,0 +1,47 @@
+// The AI SDK: loops of tools in Chat and Responses, streamed and not, with a
+// conversation, and structured output.
+import { createOpenAI } from "@ai-sdk/openai";
+import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
+
+import { assert, called, model, parallel, parameters, schema, structured, wanted } from "./common.mjs";
+
+const openai = createOpenAI({});
+const offered = (log) =>
+  Object.fromEntries(
+    Object.entries(parameters).map(([name, p]) => [name, tool({ description: name, inputSchema: jsonSchema(p), execute: async (args) => called(log, name, args) })]),
+  );
+
+for (const kind of ["chat", "responses", "conversation", "unstored"]) {
+  for (const stream of [false, true]) {
+    const log = [];
+    const options = {};
+    if (kind === "conversation") {
+      const made = await fetch(process.env.OPENAI_BASE_URL + "/conversations", {
+        method: "POST",
+        headers: { Authorization: "Bearer " + process.env.OPENAI_API_KEY },
+      });
+      options.conversation = (await made.json()).id;
+    }
+    if (kind === "unstored") options.store = false;
+    const request = {
+      model: kind === "chat" ? openai.chat(model) : openai.responses(model),
+      prompt: parallel,
+      tools: offered(log),
+      stopWhen: stepCountIs(5),
+      maxRetries: 0,
+      providerOptions: { openai: options },
+      onError: ({ error }) => {
+        throw error;
+      },
+    };
+    const text = stream ? await streamText(request).text : (await generateText(request)).text;
+    assert.equal(text, "Sunny at noon.", kind);
+    assert.deepEqual(log, wanted, kind);
+  }
+}
+
+for (const m of [openai.chat(model), openai.responses(model)]) {
+  const { output } = await generateText({ model: m, prompt: structured, maxRetries: 0, output: Output.object({ schema: jsonSchema(schema) }) });
+  assert.deepEqual(output, { city: "Paris", degrees: 21 });
+}
+console.log("ok: ai-sdk");

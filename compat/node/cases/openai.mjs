@@ -1,0 +1,5 @@
+import OpenAI from "openai";
+import { run } from "./openai-any.mjs";
+
+await run(OpenAI);
+console.log("ok: openai");

