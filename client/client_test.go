@@ -59,6 +59,7 @@ func open(t *testing.T, script *modeltest.Script) (*client.Client, *svc.Service)
 // or has otherwise.
 var here = map[string]string{
 	"Admit": "the server's", "Afford": "the server's", "StageFile": "for handlers of uploads", "FileText": "no route",
+	"Calibrate": "not yet", "Calibration": "not yet", "Calibrations": "not yet", "DeleteCalibration": "not yet", "LabelledRows": "not yet",
 	"ChatMessages": "not yet", "Responses": "no route", "Conversations": "no route",
 	"Models": "needs a context and has an error", "Model": "see Models",
 }

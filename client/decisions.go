@@ -17,6 +17,23 @@ func (c *Client) Decide(ctx context.Context, _ Caller, req *decisions.Request) (
 		return nil, err
 	}
 	body := object{"model": req.Model, "state": req.State, "questions": questions}
+	if req.Debias > 0 {
+		body["debias"] = req.Debias
+	}
+	if req.AbstainAboveError > 0 {
+		body["abstain_above_error"] = req.AbstainAboveError
+	}
+	var examples []object
+	for _, e := range req.Examples {
+		answers := object{}
+		for _, a := range e.Answers {
+			answers[a.Question] = a.Value
+		}
+		examples = append(examples, object{"state": e.State, "answers": answers})
+	}
+	if examples != nil {
+		body["examples"] = examples
+	}
 	var images []object
 	for _, i := range req.Images {
 		images = append(images, object{"mediaType": i.MediaType, "base64": i.Base64})
@@ -47,6 +64,7 @@ func (c *Client) Decide(ctx context.Context, _ Caller, req *decisions.Request) (
 		}
 		resp.Answers = append(resp.Answers, decisions.Answer{
 			Name: req.Questions[i].Name, Type: a.Type, Noul: a.Noul, Choice: a.Choice, Score: a.Score, Outcomes: outcomes, Confidence: a.Confidence,
+			OrderVariation: a.OrderVariation, Calibration: a.Calibration, Abstained: a.Abstained,
 		})
 	}
 	return resp, nil
@@ -87,13 +105,16 @@ func ordered(questions []decisions.Question) (json.RawMessage, error) {
 }
 
 type wireAnswer struct {
-	Type          decisions.Type
-	Noul          float64
-	Choice        string
-	Score         float64
-	Probabilities json.RawMessage
-	Legend        map[string]json.RawMessage
-	Confidence    float64
+	Type           decisions.Type
+	Noul           float64
+	Choice         string
+	Score          float64
+	Probabilities  json.RawMessage
+	Legend         map[string]json.RawMessage
+	Confidence     float64
+	OrderVariation float64 `json:"order_variation"`
+	Calibration    string
+	Abstained      bool
 }
 
 // outcomes reads the probabilities, which are in the order of the options.

@@ -21,7 +21,7 @@ type command struct {
 
 // ofUser reports whether the command is one of users, who have an API key, and
 // not of the operator, who has the admin key.
-func (c command) ofUser() bool { return strings.HasPrefix(c.words, "files ") }
+func (c command) ofUser() bool { return strings.HasPrefix(c.words, "files ") || c.words == "decide" }
 
 // action runs a command whose flags have been read. It has the arguments that
 // the command names.
@@ -37,7 +37,7 @@ type session struct {
 // commands is the table of all commands, in the order of the help.
 func commands() []command {
 	var all []command
-	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), fileCommands(), backupCommands(), checkCommands()} {
+	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), fileCommands(), backupCommands(), checkCommands(), decideCommands()} {
 		all = append(all, group...)
 	}
 	return all
