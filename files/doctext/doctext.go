@@ -7,13 +7,13 @@
 // paragraphs. Word 97 and later, Word 6 and 95, and the flat files of Word 2
 // are understood. The structures are those of [MS-DOC].
 //
-// The text reads as the document does on paper. A paragraph is a line, a table
-// row is a line with a tab between cells, and automatic list numbers are
-// written out. Deleted and hidden text, by its own properties, those of its piece
-// or its styles, and the codes of fields are left out,
-// the results of fields are kept. Footnotes, endnotes, comments, text boxes,
+// The text is Markdown as models read it. A paragraph is a line, headings begin
+// with #, list items with their numbers or a dash and are indented by their level,
+// and a table is rows of cells between bars. Deleted and hidden text, by its own
+// properties, those of its piece or its styles, and the codes of fields are left
+// out, the results of fields are kept. Footnotes, endnotes, comments, text boxes,
 // headers and footers follow the body in this order; a footnote reference reads
-// [1], an endnote reference [i]. Of files before Word 97 only the text and the
+// [^1], an endnote reference [^i]. Of files before Word 97 only the text and the
 // fields are read, without properties: hidden text shows, list numbers do not.
 // Those of the Far East have pairs of bytes of a code page.
 //

@@ -257,7 +257,7 @@ func TestExtractOldVersions(t *testing.T) {
 		want string
 	}{
 		{"Word 2", oldWord{0xA5DB, word2, 0x0409, 0, []byte("one\rtwo\x97\x13 PAGE \x147\x15\r")}, "one\ntwo—7\n"},
-		{"Word 6", oldWord{0xA5DC, word6, 0x0409, 0, []byte("a\x07b\x07\x07c\x07d\x07\x07caf\xE9\r")}, "a\tb\nc\td\ncafé\n"},
+		{"Word 6", oldWord{0xA5DC, word6, 0x0409, 0, []byte("a\x07b\x07\x07c\x07d\x07\x07caf\xE9\r")}, "| a | b |\n| --- | --- |\n| c | d |\n\ncafé\n"},
 		{"Word 95 in Russian", oldWord{0xA5DC, word95, 0x0419, 0, encode(charmap.Windows1251.NewEncoder(), russian)}, "Съешь ещё этих мягких французских булок\n"},
 		{"Russian that says English", oldWord{0xA5DC, word95, 0x0409, 0, encode(charmap.Windows1251.NewEncoder(), russian)}, "Съешь ещё этих мягких французских булок\n"},
 		{"German", oldWord{0xA5DC, word95, 0x0407, 0, []byte("\xC4rger \xFCber gr\xF6\xDFere \xD6len\r")}, "Ärger über größere Ölen\n"},

@@ -20,6 +20,7 @@ type document struct {
 	deleted    bool           // the last of those is deleted
 	looked     int            // how many of chars are known not to show in the paragraph
 	paragraph  int            // the first character of the last paragraph
+	headings   map[int]int    // levels by the paragraph's first character
 	labels     map[int]string // list numbers by the paragraph's first character
 	marks      map[int]string // marks of notes by the character of the reference
 }
@@ -34,7 +35,7 @@ func newDocument(f *file) (*document, error) {
 	if len(pieces) > maxRuns {
 		return nil, fmt.Errorf("%w: over %d pieces", reading.ErrTooLarge, maxRuns)
 	}
-	d := &document{fib: b, runs: b.charRuns(), paragraphs: b.paragraphRuns(), lists: newLists(b)}
+	d := &document{fib: b, runs: b.charRuns(), paragraphs: b.paragraphRuns(), headings: map[int]int{}, lists: newLists(b)}
 	enc, page := b.encoding(pieces), b.pairPage(pieces)
 	for _, p := range pieces {
 		p.page = page
@@ -85,6 +86,8 @@ func (p paraProps) paragraphEnd(c uint16) uint16 {
 		return nestedRowMark
 	case p.cellEnd:
 		return nestedCellMark
+	case p.inTable && c == paragraphMark:
+		return cellLine
 	}
 	return c
 }

@@ -22,6 +22,8 @@ type item struct {
 	at   int // its first character
 	list *instance
 	lvl  int
+
+	indented bool
 }
 
 // definition is how a list is numbered, and its counters, which all lists that
@@ -143,7 +145,7 @@ func (in *instance) override(b []byte) []byte {
 
 // add takes a paragraph, by its first character, if it is an item of a list.
 // Items beyond any real document go without their numbers.
-func (l *lists) add(at int, p paraProps) {
+func (l *lists) add(at int, p paraProps, indented bool) {
 	styled := l.styles.inherited(p.style)
 	if p.list == inherit {
 		p.list = styled.list
@@ -156,7 +158,7 @@ func (l *lists) add(at int, p paraProps) {
 	}
 	lvl := max(0, p.level)
 	if lvl < levels {
-		l.items = append(l.items, item{at, &l.instances[p.list-1], lvl})
+		l.items = append(l.items, item{at, &l.instances[p.list-1], lvl, indented})
 	}
 }
 
@@ -167,6 +169,12 @@ func (l *lists) labels() map[int]string {
 	for _, it := range l.items {
 		it.list.count(it.lvl)
 		if text := it.list.render(it.lvl); text != "" {
+			if text == "•" {
+				text = "-"
+			}
+			if it.indented {
+				text = strings.Repeat("  ", it.lvl) + text
+			}
 			labels[it.at] = text + " "
 		}
 	}

@@ -132,7 +132,7 @@ func TestLabels(t *testing.T) {
 		}},
 		{"a level that goes on", []item{direct(1, 5, "1 "), direct(1, 0, "1. "), direct(1, 5, "2 ")}},
 		{"legal numbers", []item{direct(1, 2, "1.3.1 ")}},
-		{"bullets and nothing", []item{direct(1, 3, "• "), direct(1, 6, "– "), direct(1, 4, ""), direct(1, 7, "")}},
+		{"bullets and nothing", []item{direct(1, 3, "- "), direct(1, 6, "– "), direct(1, 4, ""), direct(1, 7, "")}},
 		{"a list of one level", []item{direct(3, 0, "(5) "), direct(3, 0, "(6) "), direct(3, 1, "")}},
 		{"an override starts the same count again", []item{
 			direct(1, 0, "1. "), direct(2, 0, "8. "), direct(2, 0, "9. "), direct(2, 1, "[1] "), direct(4, 0, "10. "),
@@ -144,7 +144,7 @@ func TestLabels(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l := testLists(styles)
 			for i, item := range c.items {
-				l.add(i, item.p)
+				l.add(i, item.p, false)
 			}
 			labels := l.labels()
 			for i, item := range c.items {

@@ -15,6 +15,7 @@ var (
 	hidden    = []byte{0x3C, 0x08, 1}
 	notHidden = []byte{0x3C, 0x08, 0}
 	rowEnd    = []byte{0x17, 0x24, 1}
+	inTable   = []byte{0x16, 0x24, 1}
 	cellEnd   = []byte{0x4B, 0x24, 1}
 	nestedEnd = []byte{0x4C, 0x24, 1}
 )
@@ -41,7 +42,7 @@ func TestExtractCharacters(t *testing.T) {
 		{"field over paragraphs", "\x13 TOC \x14one\rtwo\x15\r", "one\ntwo"},
 		{"field without an end", "a\x13 PAGE \x14b\rc\r", "a PAGE b\nc"},
 		{"field without a beginning", "a\x14b\x15c\r", "abc"},
-		{"a table without properties", "a\x07b\x07\x07c\x07\x07\x07after\r", "a\tb\nc\t\nafter"},
+		{"a table without properties", "a\x07b\x07\x07c\x07\x07\x07after\r", "| a | b |\n| --- | --- |\n| c | |\n\nafter"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := extract(t, word97{pieces: []testPiece{{c.chars, false}}}.bytes(t))
@@ -121,15 +122,37 @@ func TestExtractCharacterProperties(t *testing.T) {
 	}
 }
 
+// TestHeadings has paragraphs in the styles of headings and with outlines of their
+// own.
+func TestHeadings(t *testing.T) {
+	heading := func(sti byte, parent int) []byte {
+		b := paraStyle(parent)
+		b[0] = sti
+		return b
+	}
+	d := word97{
+		pieces: []testPiece{{"Title\rPart\rtext\rown\r\rend\r", true}},
+		paragraphs: []modified{{0, 6, nil}, {6, 11, nil}, {11, 16, []byte{0x40, 0x26, 9}}, {16, 20, []byte{0x40, 0x26, 2}},
+			{20, 21, nil}, {21, 25, nil}},
+		styles: map[int]byte{0: 1, 1: 3, 2: 2, 4: 2},
+		tables: map[int][]byte{styleTable: styleSheet(paraStyle(0xFFF), heading(62, 0), heading(2, 0), paraStyle(2))},
+	}
+	got, err := extract(t, d.bytes(t))
+	if want := "# Title\n## Part\ntext\n### own\n\nend\n"; err != nil || got.Text != want {
+		t.Errorf("got %q, %v, want %q", got.Text, err, want)
+	}
+}
+
 func TestExtractTables(t *testing.T) {
 	for _, c := range []struct {
 		name, chars string
 		paragraphs  []modified
 		want        string
 	}{
-		{"empty cells at the ends", "a\x07\x07\x07\x07b\x07\x07after\r", []modified{{0, 2, nil}, {2, 3, nil}, {3, 4, rowEnd}, {4, 5, nil}, {5, 7, nil}, {7, 8, rowEnd}}, "a\t\n\tb\nafter\n"},
-		{"lines in a cell", "a\rb\x07c\x07\x07", []modified{{0, 2, nil}, {2, 4, nil}, {4, 6, nil}, {6, 7, rowEnd}}, "a\nb\tc\n"},
-		{"a table in a cell", "a\r1\r2\r\r\x07b\x07\x07", []modified{{0, 2, nil}, {2, 4, cellEnd}, {4, 6, cellEnd}, {6, 7, nestedEnd}, {7, 8, nil}, {8, 10, nil}, {10, 11, rowEnd}}, "a\n1\t2\tb\n"},
+		{"empty cells at the ends", "a\x07\x07\x07\x07b\x07\x07after\r", []modified{{0, 2, nil}, {2, 3, nil}, {3, 4, rowEnd}, {4, 5, nil}, {5, 7, nil}, {7, 8, rowEnd}}, "| a | |\n| --- | --- |\n| | b |\n\nafter\n"},
+		{"lines in a cell", "a\rb\x07c\x07\x07", []modified{{0, 2, inTable}, {2, 4, nil}, {4, 6, nil}, {6, 7, rowEnd}}, "| a<br>b | c |\n| --- | --- |\n"},
+		{"a table without text", "one\r\x07\x07two\r", []modified{{0, 4, nil}, {4, 5, nil}, {5, 6, rowEnd}}, "one\ntwo\n"},
+		{"a table in a cell", "a\r1\r2\r\r\x07b\x07\x07", []modified{{0, 2, inTable}, {2, 4, cellEnd}, {4, 6, cellEnd}, {6, 7, nestedEnd}, {7, 8, nil}, {8, 10, nil}, {10, 11, rowEnd}}, "| a<br>1; 2 | b |\n| --- | --- |\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := extract(t, word97{pieces: []testPiece{{c.chars, true}}, paragraphs: c.paragraphs}.bytes(t))
@@ -162,7 +185,7 @@ func TestExtractDocumentsInOrder(t *testing.T) {
 		46: append(words([]uint32{9, 20}), 1, 0),
 	}
 	got, err := extract(t, d.bytes(t))
-	want := reading.Text{Text: "main[1] and[i]*[2]\n\n[1] foot\n\n[i] end\n\nComment (Ann): why\n\nbox\n\nsecond\n\nheader box\n"}
+	want := reading.Text{Text: "main[^1] and[^i]*[^2]\n\n[^1]: foot\n\n[^i]: end\n\nComment (Ann): why\n\nbox\n\nsecond\n\nheader box\n"}
 	if err != nil || got != want {
 		t.Errorf("got %+v and %v, want %+v", got, err, want)
 	}

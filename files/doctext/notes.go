@@ -13,12 +13,12 @@ func (d *document) numberNotes() {
 	parts := d.parts()
 	footnotes := d.references(footnoteRefs, parts[mainDoc])
 	endnotes := d.references(endnoteRefs, parts[mainDoc])
-	arabic := func(n int) string { return "[" + strconv.Itoa(n) + "]" }
-	roman := func(n int) string { return "[" + formatNumber(n, lowerRoman) + "]" }
+	arabic := func(n int) string { return "[^" + strconv.Itoa(n) + "]" }
+	roman := func(n int) string { return "[^" + formatNumber(n, lowerRoman) + "]" }
 	d.markAll(footnotes, arabic)
 	d.markAll(endnotes, roman)
-	d.markAll(find(parts[footnoteDoc], noteMark), func(n int) string { return arabic(n) + " " })
-	d.markAll(find(parts[endnoteDoc], noteMark), func(n int) string { return roman(n) + " " })
+	d.markAll(find(parts[footnoteDoc], noteMark), func(n int) string { return arabic(n) + ": " })
+	d.markAll(find(parts[endnoteDoc], noteMark), func(n int) string { return roman(n) + ": " })
 	authors := d.commentAuthors()
 	d.markAll(find(parts[commentDoc], commentMark), func(n int) string {
 		if n <= len(authors) && authors[n-1] != "" {

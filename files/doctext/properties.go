@@ -40,6 +40,8 @@ type paraProps struct {
 	style     int
 	list      int // the number of the list, counted from 1; 0 is none, inherit is the style's
 	level     int
+	outline   int  // the level of a heading, counted from 1; 0 is text, inherit is the style's
+	inTable   bool // the paragraph stands in a cell
 	cellEnd   bool // the paragraph ends a cell of a nested table
 	rowEnd    bool // the paragraph ends a row
 	nestedEnd bool // the paragraph ends a row of a nested table
@@ -109,7 +111,7 @@ func (b *fib) paragraphRuns() []run {
 // parsePage reads the properties of a paragraph at an offset in a page: their
 // length in words, the number of the style and the modifiers.
 func parsePage(page []byte, offset int) paraProps {
-	props := paraProps{list: inherit, level: inherit}
+	props := paraProps{list: inherit, level: inherit, outline: inherit}
 	if offset == 0 {
 		return props
 	}
@@ -156,6 +158,8 @@ const (
 	charSymbol    = 0x6A09
 	paraList      = 0x460B
 	paraLevel     = 0x260A
+	paraOutline   = 0x2640
+	paraInTable   = 0x2416
 	paraRowEnd    = 0x2417
 	paraCellEnd   = 0x244B
 	paraNestedEnd = 0x244C
@@ -237,6 +241,13 @@ func (p *paraProps) apply(b []byte) {
 			p.list = u16(operand, 0)
 		case paraLevel:
 			p.level = int(operand[0])
+		case paraOutline:
+			p.outline = 0
+			if level := int(operand[0]); level < 9 {
+				p.outline = level + 1
+			}
+		case paraInTable:
+			p.inTable = operand[0] != 0
 		case paraRowEnd:
 			p.rowEnd = operand[0] != 0
 		case paraCellEnd:

@@ -33,10 +33,23 @@ func (d *document) add(p piece, text []uint16) {
 		}
 		if r != nil {
 			d.chars[i] = props.paragraphEnd(d.chars[i])
-			d.lists.add(d.paragraph, props)
+			d.begin(d.paragraph, props)
 		}
 		d.paragraph, d.looked = i+1, i+1
 	}
+}
+
+// begin remembers what the line of a paragraph begins with, by its first
+// character: the mark of a heading, the number of a list.
+func (d *document) begin(at int, p paraProps) {
+	level := p.outline
+	if level == inherit {
+		level = d.lists.styles.inherited(p.style).outline
+	}
+	if level > 0 && !p.inTable {
+		d.headings[at] = min(level, 6)
+	}
+	d.lists.add(at, p, level <= 0 && !p.inTable)
 }
 
 // endsLine reports whether a mark that does not show ends a line all the same,

@@ -34,7 +34,7 @@ func parseStyles(b []byte) styles {
 // where it is one of those, and of characters.
 func parseStyle(b []byte, base int) style {
 	const paragraphKind, characterKind, noParent = 1, 2, 0xFFF
-	s := style{parent: noParent, para: paraProps{list: inherit, level: inherit}}
+	s := style{parent: noParent, para: paraProps{list: inherit, level: inherit, outline: inherit}}
 	if len(b) < 10 {
 		return s
 	}
@@ -57,14 +57,30 @@ func parseStyle(b []byte, base int) style {
 	default:
 		return s
 	}
+	if level := standardHeading(u16(b, 0) & 0xFFF); level > 0 && s.para.outline == inherit {
+		s.para.outline = level
+	}
 	s.parent = u16(b, 2) >> 4
 	return s
+}
+
+// standardHeading returns the level of one of Word's own styles of headings, by
+// their fixed numbers, 0 for any other style.
+func standardHeading(sti int) int {
+	const firstHeading, lastHeading, title = 1, 9, 62
+	switch {
+	case sti >= firstHeading && sti <= lastHeading:
+		return sti
+	case sti == title:
+		return 1
+	}
+	return 0
 }
 
 // inherited returns the properties of the paragraphs of a style, with those that
 // it has from its parents.
 func (s styles) inherited(number int) paraProps {
-	p := paraProps{list: inherit, level: inherit}
+	p := paraProps{list: inherit, level: inherit, outline: inherit}
 	for range maxParents {
 		if number < 0 || number >= len(s) {
 			break
@@ -74,6 +90,9 @@ func (s styles) inherited(number int) paraProps {
 		}
 		if p.level == inherit {
 			p.level = s[number].para.level
+		}
+		if p.outline == inherit {
+			p.outline = s[number].para.outline
 		}
 		number = s[number].parent
 	}

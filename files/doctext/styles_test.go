@@ -131,7 +131,7 @@ func TestHiddenCellsStayCells(t *testing.T) {
 	const text = "one\atwo\a\athree\a\a\r"
 	d := word97{pieces: []testPiece{{text, false}}, chars: []modified{{from: 0, to: 4, modifiers: []byte{0x3C, 0x08, 1}}}}
 	got, err := extract(t, d.bytes(t))
-	if want := "\ttwo\nthree\n"; err != nil || got.Text != want {
+	if want := "| | two |\n| --- | --- |\n| three | |\n"; err != nil || got.Text != want {
 		t.Errorf("got %q, %v, want %q", got.Text, err, want)
 	}
 }

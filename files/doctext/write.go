@@ -1,9 +1,12 @@
 package doctext
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf16"
+
+	"github.com/seed-506d8e5d/svc/files/internal/word"
 )
 
 // Characters that mean something to Word. Those that end rows and the cells of
@@ -13,6 +16,7 @@ const (
 	noteMark       = 0x02
 	commentMark    = 0x05
 	rowMark        = 0x06
+	cellLine       = 0x10
 	cellMark       = 0x07
 	tabChar        = 0x09
 	lineBreak      = 0x0B
@@ -29,64 +33,113 @@ const (
 	softHyphen     = 0xAD
 )
 
-// writer turns characters into lines of text.
+// writer turns characters into lines of text, and the cells of rows into tables.
 type writer struct {
-	text     strings.Builder
-	lineEnds int  // due before the next text
-	tabs     int  // due before the next text of the row
-	nested   bool // a row of a nested table was the last that ended
+	text      []byte
+	lineEnds  int        // due before the next text
+	due       string     // what the line of the paragraph begins with
+	paragraph int        // where the text of the paragraph begins
+	cell      int        // where the text of the cell begins, -1 outside of cells
+	table     word.Table // the open table
+	inTable   bool
+	dropped   bool // something in the row is not shown
+	inner     int  // cells of a nested table that ended in the line
 }
-
-// maxTabs is the number of columns that Word has, 63, and one.
-const maxTabs = 64
 
 func (w *writer) write(s string) {
-	if w.text.Len() > 0 {
+	if len(w.text) > 0 {
 		for range min(w.lineEnds, 2) {
-			w.text.WriteByte('\n')
+			w.text = append(w.text, '\n')
 		}
 	}
-	for range min(w.tabs, maxTabs) {
-		w.text.WriteByte('\t')
+	if w.inner > 0 && s != "" {
+		w.text = append(w.text, "; "...)
 	}
-	w.lineEnds, w.tabs, w.nested = 0, 0, false
-	w.text.WriteString(s)
+	w.lineEnds, w.inner = 0, 0
+	w.text = append(append(w.text, w.due...), s...)
+	w.due = ""
 }
 
-// endCell parts the cell from the next by a tab. An empty first cell ends the
-// line before, but a cell that ends after a table in it is not empty.
-func (w *writer) endCell(nested bool) {
-	if w.tabs == 0 && (nested || !w.nested) {
-		w.write("")
-	}
-	w.lineEnds = 0
-	w.tabs++
+// begin begins a paragraph.
+func (w *writer) begin() { w.paragraph, w.due = len(w.text), "" }
+
+// endLine ends a paragraph in a cell.
+func (w *writer) endLine() {
+	w.enterCell()
+	w.lineEnds++
+	w.begin()
 }
 
-// endRow ends the line, without the tab after the last cell.
-func (w *writer) endRow(nested bool) {
-	w.tabs = max(0, w.tabs-1)
-	if w.tabs > 0 {
-		w.write("")
+// enterCell makes the paragraph the first of a cell unless one goes on.
+func (w *writer) enterCell() {
+	if w.cell < 0 {
+		w.cell = w.paragraph
 	}
-	w.lineEnds, w.nested = 1, nested
+}
+
+// endCell takes the text of the cell into the table.
+func (w *writer) endCell() {
+	w.enterCell()
+	w.table.Add(word.Cell{Text: strings.Trim(string(w.text[w.cell:]), "\n")})
+	w.text = w.text[:w.cell]
+	w.inTable, w.cell, w.lineEnds, w.inner = true, -1, 0, 0
+	w.begin()
+}
+
+// endRow ends a row, which is dropped where it was deleted.
+func (w *writer) endRow() {
+	if w.dropped && w.table.IsRowEmpty() {
+		w.table.DropRow()
+	}
+	w.table.EndRow()
+	w.text = w.text[:w.paragraph] // the mark of a row has no text
+	w.dropped = false
+	w.cell = -1
+	w.begin()
+}
+
+// endTable writes the table before the paragraph behind it.
+func (w *writer) endTable() {
+	if !w.inTable {
+		return
+	}
+	w.table.EndRow()
+	text := w.table.String()
+	w.table, w.inTable, w.cell = word.Table{}, false, -1
+	between := "\n\n"
+	if text == "" { // a cell without text
+		between = "\n"
+	}
+	after := strings.TrimLeft(string(w.text[w.paragraph:]), "\n")
+	w.text = bytes.TrimRight(w.text[:w.paragraph], "\n")
+	for _, part := range []string{text, after} {
+		if part != "" && len(w.text) > 0 {
+			w.text = append(w.text, between...)
+		}
+		w.text = append(w.text, part...)
+	}
+	if after == "" && len(w.text) > 0 {
+		w.lineEnds = max(w.lineEnds, 1)
+	}
+}
+
+// endParagraph ends a paragraph outside of tables.
+func (w *writer) endParagraph() {
+	w.endTable()
+	w.cell = -1
+	w.lineEnds++
+	w.begin()
 }
 
 // write writes out one of the documents.
 func (d *document) write(p part) string {
-	var w writer
-	due := "" // the label of a paragraph that has not shown anything yet
+	w := writer{cell: -1}
 	for i := 0; i < len(p.chars); i++ {
-		if label := d.labels[p.at+i]; label != "" {
-			due = label
-		}
+		w.beginWith(d.headings[p.at+i], d.labels[p.at+i])
 		c := p.chars[i]
 		if c == nothing {
+			w.dropped = true
 			continue
-		}
-		if due != "" {
-			w.write(due)
-			due = ""
 		}
 		switch {
 		case c == noteMark, c == commentMark:
@@ -106,19 +159,41 @@ func (d *document) write(p part) string {
 			w.write(plain(rune(c)))
 		}
 	}
-	return strings.Trim(w.text.String(), "\n")
+	w.endTable()
+	return strings.Trim(string(w.text), "\n")
+}
+
+// beginWith sets what the line of a paragraph begins with, where there is
+// something: a heading without text leaves no mark, an item its number.
+func (w *writer) beginWith(heading int, label string) {
+	if heading > 0 {
+		w.due = strings.Repeat("#", heading) + " "
+	}
+	if label != "" {
+		w.due += label
+	}
 }
 
 func (w *writer) control(c uint16) {
 	switch c {
 	case paragraphMark, sectionMark, columnBreak:
-		w.lineEnds++
+		if strings.TrimLeft(w.due, "# ") != "" {
+			w.write("") // an item without text has its number
+		}
+		w.endParagraph()
 	case lineBreak:
 		w.write("\n")
-	case cellMark, nestedCellMark:
-		w.endCell(c == nestedCellMark)
-	case rowMark, nestedRowMark:
-		w.endRow(c == nestedRowMark)
+	case cellLine:
+		w.endLine()
+	case cellMark:
+		w.endCell()
+	case rowMark:
+		w.endRow()
+	case nestedCellMark:
+		w.enterCell()
+		w.inner++
+	case nestedRowMark:
+		w.lineEnds, w.inner = 1, 0
 	case tabChar:
 		w.write("\t")
 	case hardHyphen:
