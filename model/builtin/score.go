@@ -17,6 +17,8 @@ const (
 	toneWeight  = 2.5  // an option's mood or urgency that is the state's
 	printWeight = 0.15 // the fingerprint of an image
 	mostOdds    = 7.0  // the most evidence for or against an option
+	restWeight  = 0.25 // a mood or urgency that nothing in the state speaks of
+	tieWeight   = 0.02 // what tells options apart that nothing else does
 )
 
 // Score implements [model.Scorer]. The numbers sum to 1, none is 0 or 1, and
@@ -54,6 +56,10 @@ func (j judge) probabilities(req *model.ScoreRequest) []float64 {
 	}
 	evidence := j.weigh(texts)
 	j.addStatement(req, texts, evidence)
+	question := bagHash(req.Question)
+	for i, text := range texts {
+		evidence[i] += tieWeight * fraction(question^bagHash(text))
+	}
 
 	weights := make([]float64, len(req.Options))
 	next := 0
@@ -152,9 +158,24 @@ func (j judge) prints(text string) float64 {
 		h := fnv.New64a()
 		h.Write(binary.BigEndian.AppendUint64(nil, print)) // never fails
 		h.Write([]byte(text))
-		sum += float64(mix(h.Sum64()))/math.MaxUint64 - 0.5
+		sum += fraction(h.Sum64())
 	}
 	return printWeight * sum
+}
+
+// fraction turns a hash into a number from -0.5 to 0.5.
+func fraction(h uint64) float64 { return float64(mix(h))/math.MaxUint64 - 0.5 }
+
+// bagHash is a hash of the words of a text that does not depend on their order: a
+// question names its options in theirs.
+func bagHash(text string) uint64 {
+	sum := uint64(0)
+	for _, word := range strings.Fields(text) {
+		h := fnv.New64a()
+		h.Write([]byte(word)) // never fails
+		sum += mix(h.Sum64())
+	}
+	return sum
 }
 
 // mix spreads the last bits of a hash over all of it.
@@ -191,6 +212,9 @@ func addTone(evidence []float64, options []*optionTerms, s scale) {
 		at = s.state.value()
 	}
 	strength := toneWeight * (0.4 + s.state.certainty())
+	if s.state.words == 0 {
+		strength = restWeight // a guess, and to be taken for one
+	}
 	for i, o := range options {
 		distance := s.of(o).value() - at
 		evidence[i] -= strength * distance * distance

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -67,7 +68,6 @@ func TestChoice(t *testing.T) {
 		{"The server is down, this is an emergency, please help immediately!", "How urgent is it?", urgency, "critical"},
 		{"The team scored a late goal and won the match.", "What is it about?", []string{"sports", "politics", "science"}, "sports"},
 		{"Parliament will vote on the new law next week.", "What is it about?", []string{"sports", "politics", "science"}, "politics"},
-		{"Congratulations! You have won a free prize, click here to claim.", "Which label?", []string{"spam", "not spam: a normal message"}, "spam"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.state, func(t *testing.T) {
@@ -213,4 +213,51 @@ func TestStatesWithTheSameTextDiffer(t *testing.T) {
 	one := hashParts([]model.Part{model.Text("ab")})
 	is.True(one != hashParts([]model.Part{model.Text("a"), model.Text("b")}))
 	is.True(one != hashParts([]model.Part{model.Document{Name: "a", Text: "b"}}))
+}
+
+// TestTies has a text that says nothing about the options: no place in the list is
+// preferred, the numbers are near chance, and the same question gets the same
+// answer in any order.
+func TestTies(t *testing.T) {
+	options := []string{"walrus", "teapot", "granite", "violin"}
+	first := 0
+	const questions = 200
+	for i := range questions {
+		ask := func(texts []string) map[string]float64 {
+			req := &model.ScoreRequest{State: []model.Part{model.Text("Lorem ipsum dolor sit amet.")}, Question: fmt.Sprintf("Which one, %d?", i)}
+			for n, text := range texts {
+				req.Options = append(req.Options, model.Option{Label: string(rune('A' + n)), Texts: []string{text}})
+			}
+			scores, err := New().Score(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			byText := map[string]float64{}
+			for n, text := range texts {
+				byText[text] = scores.Probabilities[n]
+			}
+			return byText
+		}
+		p := ask(options)
+		best := options[0]
+		for _, o := range options {
+			if p[o] > p[best] {
+				best = o
+			}
+			if math.Abs(p[o]-0.25) > 0.02 {
+				t.Fatalf("%s has %v: that is not near chance", o, p[o])
+			}
+		}
+		if best == options[0] {
+			first++
+		}
+		turned := slices.Clone(options)
+		slices.Reverse(turned)
+		if again := ask(turned); !maps.Equal(again, p) {
+			t.Fatalf("got %v, and in another order %v", p, again)
+		}
+	}
+	if first < questions/8 || first > questions/2 {
+		t.Errorf("the first option won %d of %d ties", first, questions)
+	}
 }
