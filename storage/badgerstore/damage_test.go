@@ -71,6 +71,9 @@ func copyStore(t *testing.T, dir string) string {
 		}
 		err = copyFiles(to, dir)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.EOF) {
+			if err := os.RemoveAll(to); err != nil {
+				t.Fatal(err)
+			}
 			continue // compacted away or cut off meanwhile
 		}
 		if err != nil {

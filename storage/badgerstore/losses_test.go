@@ -99,6 +99,9 @@ func (m *machine) run() {
 	durable := maps.Clone(m.durable)
 	m.mu.Unlock()
 	s.Close() // fails: the power is off
+	if err := os.RemoveAll(m.dir); err != nil {
+		m.t.Fatal(err)
+	}
 	m.durable = durable
 	m.dir = left
 	m.lose(left)
