@@ -8,6 +8,7 @@ require (
 	github.com/nguyenthenguyen/docx v0.0.0-20230621112118-9c8e795a11db
 	github.com/openai/openai-go/v3 v3.95.0
 	github.com/seed-506d8e5d/svc v0.0.0
+	gopkg.in/yaml.v3 v3.0.1
 )
 
 require (
@@ -34,7 +35,6 @@ require (
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
-	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
 replace github.com/seed-506d8e5d/svc => ../

@@ -74,6 +74,34 @@ async function responsesLoop(client, how, stream) {
   }
 }
 
+// background makes a turn that nobody waits for, polls it, and reads its events
+// afterwards from the middle.
+async function background(client) {
+  const started = await client.responses.create({ model, input: plain, background: true });
+  assert.equal(started.status, "in_progress");
+  let response = started;
+  for (let i = 0; i < 200 && response.status === "in_progress"; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    response = await client.responses.retrieve(started.id);
+  }
+  assert.equal(response.status, "completed");
+  assert.equal(textOf(response), "Hello there.");
+  const events = [];
+  for await (const event of await client.responses.retrieve(started.id, { stream: true, starting_after: 1 })) events.push(event);
+  assert.equal(events[0].sequence_number, 2);
+  assert.equal(events.at(-1).type, "response.completed");
+}
+
+// compaction makes a long conversation a short one and goes on with it.
+async function compaction(client) {
+  const first = await client.responses.create({ model, input: plain });
+  const compacted = await client.responses.compact({ model, previous_response_id: first.id });
+  assert.equal(compacted.object, "response.compaction");
+  assert.equal(compacted.output.at(-1).type, "compaction");
+  const next = await client.responses.create({ model, input: [...compacted.output, { role: "user", content: plain }] });
+  assert.equal(textOf(next), "Hello there.");
+}
+
 export async function run(OpenAI) {
   const client = new OpenAI({ maxRetries: 0 });
   for (const stream of [false, true]) {
@@ -97,6 +125,9 @@ export async function run(OpenAI) {
   const ids = [];
   for await (const m of client.models.list()) ids.push(m.id);
   assert.ok(ids.includes(model));
+
+  if (client.responses.cancel) await background(client);
+  if (client.responses.compact) await compaction(client);
 
   const key = { headers: { "Idempotency-Key": "once" } };
   const once = await client.responses.create({ model, input: plain }, key);
