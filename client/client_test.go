@@ -58,7 +58,7 @@ func open(t *testing.T, script *modeltest.Script) (*client.Client, *svc.Service)
 // here are the methods of svc.Service with a caller that a client does not have,
 // or has otherwise.
 var here = map[string]string{
-	"Admit": "the server's", "Afford": "the server's", "StageFile": "for handlers of uploads", "FileText": "no route",
+	"Admit": "the server's", "Afford": "the server's", "Once": "the server's", "StageFile": "for handlers of uploads", "FileText": "no route",
 	"Calibrate": "not yet", "Calibration": "not yet", "Calibrations": "not yet", "DeleteCalibration": "not yet", "LabelledRows": "not yet",
 	"ChatMessages": "not yet", "Responses": "no route", "Conversations": "no route",
 	"Models": "needs a context and has an error", "Model": "see Models",

@@ -21,6 +21,7 @@ type wireItem struct {
 	Arguments *string              `json:"arguments,omitempty"`
 	Input     *string              `json:"input,omitempty"`
 	Output    json.RawMessage      `json:"output,omitempty"`
+	Sealed    string               `json:"encrypted_content,omitempty"`
 	Action    *struct {
 		Query   string   `json:"query"`
 		Queries []string `json:"queries"`
@@ -100,6 +101,8 @@ func newItem(item conversations.Item) wireItem {
 			w.Type, w.Arguments, w.Input = "custom_tool_call", nil, &i.Arguments
 		}
 		return w
+	case *conversations.Compaction:
+		return wireItem{Type: "compaction", Sealed: i.Sealed}
 	case *conversations.FunctionCallOutput:
 		w := wireItem{Type: "function_call_output", CallID: i.CallID}
 		if i.Custom {
@@ -143,6 +146,8 @@ func (w wireItem) item() conversations.Item {
 			o.Content = parts(list)
 		}
 		return o
+	case "compaction":
+		return &conversations.Compaction{ID: w.ID, Sealed: w.Sealed}
 	case "web_search_call":
 		s := &conversations.WebSearch{ID: w.ID, Status: w.Status}
 		if w.Action != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"strconv"
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
@@ -45,9 +46,14 @@ func (c *Client) Response(ctx context.Context, _ Caller, id string) (*responses.
 	return w.response(), nil
 }
 
-// ReplayResponse yields the events of a stored response again.
-func (c *Client) ReplayResponse(ctx context.Context, _ Caller, id string) (iter.Seq2[responses.Event, error], error) {
-	resp, err := c.stream(ctx, "GET", under(responsesPath, id)+"?stream=true", nil)
+// ReplayResponse yields the events of a stored response again, those behind the
+// one with a number, -1 for all.
+func (c *Client) ReplayResponse(ctx context.Context, _ Caller, id string, after int) (iter.Seq2[responses.Event, error], error) {
+	path := under(responsesPath, id) + "?stream=true"
+	if after >= 0 {
+		path += "&starting_after=" + strconv.Itoa(after)
+	}
+	resp, err := c.stream(ctx, "GET", path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +88,31 @@ func (c *Client) CountResponseInput(ctx context.Context, _ Caller, req *response
 	return count.InputTokens, err
 }
 
+// CompactResponse has the model summarize a history: what the request continues
+// from, and its input. Nothing is stored.
+func (c *Client) CompactResponse(ctx context.Context, _ Caller, req *responses.Request) (*responses.Compacted, error) {
+	var w struct {
+		ID        string
+		CreatedAt int64 `json:"created_at"`
+		Output    []wireItem
+		Usage     wireUsage
+	}
+	body := object{"model": req.Model}
+	if len(req.Input) > 0 {
+		body["input"] = newItems(req.Input)
+	}
+	set(body, "instructions", req.Instructions)
+	set(body, "previous_response_id", req.PreviousResponseID)
+	set(body, "conversation", req.Conversation)
+	if err := c.call(ctx, "POST", responsesPath+"/compact", body, &w); err != nil {
+		return nil, err
+	}
+	return &responses.Compacted{
+		ID: w.ID, CreatedAt: w.CreatedAt, Output: items(w.Output),
+		Usage: model.Usage{InputTokens: w.Usage.Input, OutputTokens: w.Usage.Output, CachedTokens: w.Usage.Details.Cached},
+	}, nil
+}
+
 func responseBody(r *responses.Request, stream bool) object {
 	o := object{"model": r.Model, "input": newItems(r.Input)}
 	set(o, "stream", stream)
@@ -96,6 +127,13 @@ func responseBody(r *responses.Request, stream bool) object {
 	set(o, "top_logprobs", r.TopLogprobs)
 	set(o, "safety_identifier", r.SafetyIdentifier)
 	set(o, "store", r.Store)
+	set(o, "background", r.Background)
+	set(o, "truncation", r.Truncation)
+	if r.Compact {
+		m := object{"type": "compaction"}
+		set(m, "compact_threshold", r.CompactThreshold)
+		o["context_management"] = []object{m}
+	}
 	setShared(o, r.Metadata, &r.Sampling)
 	if r.ReasoningEffort != "" {
 		o["reasoning"] = object{"effort": r.ReasoningEffort}
@@ -214,15 +252,19 @@ type wireResponse struct {
 	Tools              json.RawMessage
 	ToolChoice         json.RawMessage `json:"tool_choice"`
 	Store              *bool
+	Background         bool
+	Truncated          int `json:"truncated_items"`
 }
 
 func (w *wireResponse) response() *responses.Response {
 	r := &responses.Response{
 		ID: w.ID, CreatedAt: w.CreatedAt, CompletedAt: w.CompletedAt, Status: w.Status, Output: items(w.Output), Error: w.Error,
+		Truncated: w.Truncated,
 		Echo: responses.Echo{
 			Model: w.Model, Instructions: w.Instructions, PreviousResponseID: w.PreviousResponseID, Metadata: w.Metadata,
 			Temperature: w.Temperature, TopP: w.TopP, MaxOutputTokens: w.MaxOutputTokens, ParallelToolCalls: w.Parallel,
 			ShownTools: w.Tools, ShownToolChoice: w.ToolChoice, Unstored: w.Store != nil && !*w.Store,
+			Background: w.Background,
 		},
 	}
 	if w.Conversation != nil {
