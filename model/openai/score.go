@@ -136,8 +136,11 @@ func (t try) plain() bool {
 
 // scores returns what an answer says, unless the prompt was cut.
 func (b *Backend) scores(t *target, req *model.ScoreRequest, s *sheet) (*model.Scores, error) {
-	if err := b.checkWhole(t, s.usage.InputTokens, b.estimateState(req)+b.estimateText(req.Question)); err != nil {
-		return nil, err
+	// The first question about a state tells; the others are not estimated again.
+	if _, known := b.states.get(b.states.stateKey(t, req)); !known {
+		if err := b.checkWhole(t, s.usage.InputTokens, b.estimateState(req)+b.estimateText(req.Question)); err != nil {
+			return nil, err
+		}
 	}
 	scores := &model.Scores{Probabilities: s.masses, Hidden: s.hidden}
 	b.count(t, req, scores, s.usage, s.shown)
