@@ -21,19 +21,21 @@ type health struct {
 	probing chan struct{} // closed when the probe under way has ended; nil without one
 }
 
-// note remembers how a transaction went. Errors that say nothing about the
-// database are none here.
+// note remembers how a transaction went. One that failed may only have had a
+// connection that broke: what is known is too old then, and a probe says more.
 func (h *health) note(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if errors.Is(err, errLost) {
-		err = nil
+	switch {
+	case err == nil, errors.Is(err, errLost):
+		h.err, h.at = nil, time.Now()
+	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, storage.ErrUnknown):
+		h.at = time.Time{}
 	}
-	if err != nil && !errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, storage.ErrUnknown) {
-		return
-	}
-	h.err, h.at = err, time.Now()
 }
+
+// probes is how often a probe tries, each time on another connection.
+const probes = 3
 
 // Healthy implements storage.HealthChecker. Where nothing was written lately it
 // writes something.
@@ -72,7 +74,9 @@ func (h *health) look() (probing chan struct{}, fresh bool, err error) {
 // probe starts to write a row of the store's own, unless that is under way.
 func (s *Store) probe() {
 	if err := s.gate.Enter(context.Background(), "-"); err != nil {
-		s.health.note(unavailable(err))
+		s.health.mu.Lock()
+		defer s.health.mu.Unlock()
+		s.health.err, s.health.at = unavailable(err), time.Now()
 		return
 	}
 	s.health.mu.Lock()
@@ -87,11 +91,17 @@ func (s *Store) probe() {
 		defer s.gate.Leave()
 		ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 		defer cancel()
-		_, err := s.pool.Exec(ctx, upsertOne, []byte(ownNamespace), []byte(healthKey), []byte(time.Now().UTC().Format(time.RFC3339)))
-		s.health.note(classify(err))
+		var err error
+		for range probes {
+			_, err = s.pool.Exec(ctx, upsertOne, []byte(ownNamespace), []byte(healthKey), []byte(time.Now().UTC().Format(time.RFC3339)))
+			if err = classify(err); err == nil || errors.Is(err, errLost) {
+				err = nil
+				break
+			}
+		}
 		s.health.mu.Lock()
 		defer s.health.mu.Unlock()
-		s.health.probing, s.health.at = nil, time.Now() // also after an error that note has no use for
+		s.health.err, s.health.probing, s.health.at = err, nil, time.Now()
 		close(done)
 	})
 }
