@@ -133,6 +133,7 @@ func TestCancel(t *testing.T) {
 		is := is.New(t)
 		a := newTurns(t, modeltest.Block(model.TextDelta{Text: "Ha"}), modeltest.Block(model.TextDelta{Text: "Ha"}))
 		begun := a.turn(say("Hi", background))
+		synctest.Wait() // until it has said what it says
 		var cancelled response
 		decode(t, a.want(200, "POST", "/v1/responses/"+begun.ID+"/cancel", ""), &cancelled)
 		is.Equal(cancelled.Status, "cancelled")

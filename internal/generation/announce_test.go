@@ -38,7 +38,7 @@ func late(wait time.Duration, err error, ended *bool) func(context.Context) iter
 
 func TestAnnounce(t *testing.T) {
 	failed := errors.New("failed")
-	text, finish := "{Hi} <nil>", "{stop} <nil>"
+	text, finish := "{Hi false} <nil>", "{stop} <nil>"
 	for _, c := range []struct {
 		rule  string
 		wait  time.Duration

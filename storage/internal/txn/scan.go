@@ -151,14 +151,12 @@ func (c *cursor) choose() (own bool) {
 }
 
 func (c *cursor) entry(own bool) (storage.Entry, error) {
-	key := c.last
 	if own {
-		key = c.own.Key()
+		c.last = append(c.last[:0], c.own.Key()...)
 	} else {
-		key = c.stored.Key()
+		c.last = append(c.last[:0], c.stored.Key()...)
 	}
-	c.last = append(c.last[:0], key...)
-	entry := storage.Entry{Key: copied(key)}
+	entry := storage.Entry{Key: copied(c.last)}
 	switch {
 	case c.r.KeysOnly:
 	case own:
