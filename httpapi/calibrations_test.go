@@ -108,7 +108,7 @@ func TestCalibrations(t *testing.T) {
 		return answer
 	}
 	const fresh = 3000
-	type bin struct{ count, mean, right, rawMean float64 }
+	type bin struct{ count, mean, right float64 }
 	var calibrated, raw [10]bin
 	for range fresh {
 		topic := b.random.IntN(2)

@@ -106,12 +106,8 @@ type exchange struct {
 	resp    *http.Response
 }
 
-// post sends a request and returns when the server has accepted it. The exchange
+// send sends a request and returns when the server has accepted it. The exchange
 // must be closed. The error is the caller's context's or a failure.
-func (s *server) post(ctx context.Context, path string, body []byte) (*exchange, error) {
-	return s.send(ctx, http.MethodPost, s.URL+path, body)
-}
-
 func (s *server) send(ctx context.Context, method, target string, body []byte) (*exchange, error) {
 	return s.sendWithin(ctx, s.FirstToken, method, target, body)
 }
