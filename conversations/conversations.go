@@ -57,6 +57,7 @@ type Service struct {
 	anyItems bool
 
 	queues queues
+	recent recent
 }
 
 // New returns a Service over a store, which it does not close.
@@ -79,6 +80,8 @@ type Conversation struct {
 	ID        string
 	CreatedAt int64 // Unix seconds
 	Metadata  map[string]string
+
+	removed uint64 // how often items were removed
 }
 
 // MarshalJSON writes the conversation as the interface shows it.
@@ -95,6 +98,11 @@ func (c Conversation) MarshalJSON() ([]byte, error) {
 type conversationRecord struct {
 	CreatedAt int64             `json:"created"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
+	Removed   uint64            `json:"removed,omitempty"` // the version of its histories: how often items were removed
+}
+
+func (r conversationRecord) of(id string) Conversation {
+	return Conversation{ID: id, CreatedAt: r.CreatedAt, Metadata: metadata.OrEmpty(r.Metadata), removed: r.Removed}
 }
 
 // Create stores a new conversation with up to [MaxItems] user messages. An
@@ -124,7 +132,7 @@ func mayStore(caller accounts.Caller) error {
 }
 
 func create(tx storage.Tx, c Conversation) error {
-	return storage.SetJSON(tx, conversationKey(c.ID), conversationRecord{c.CreatedAt, c.Metadata})
+	return storage.SetJSON(tx, conversationKey(c.ID), conversationRecord{c.CreatedAt, c.Metadata, c.removed})
 }
 
 // Get returns a conversation, or a NotFound error.
@@ -142,7 +150,7 @@ func get(tx storage.Tx, id string) (Conversation, error) {
 	if errors.Is(err, storage.ErrNotFound) {
 		return Conversation{}, fault.Missing(CodeNotFound, "conversation", id)
 	}
-	return Conversation{ID: id, CreatedAt: r.CreatedAt, Metadata: metadata.OrEmpty(r.Metadata)}, err
+	return r.of(id), err
 }
 
 // Update replaces all metadata of a conversation. The error is NotFound or

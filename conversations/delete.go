@@ -30,6 +30,7 @@ func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string)
 	if err != nil {
 		return err
 	}
+	s.recent.forget(ns, id)
 	// The conversation is gone: an error now would have it deleted again.
 	if err := s.sweep(context.WithoutCancel(ctx), ns, id); err != nil {
 		s.log.LogAttrs(ctx, slog.LevelError, "conversations: a deletion is left to the next start",

@@ -65,6 +65,8 @@ func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous
 	if previous != "" && conversation != "" {
 		return nil, fault.Invalidf("previous_response_id", "previous_response_id and conversation cannot be used together.")
 	}
+	ns := caller.Namespace()
+	var c Conversation
 	err := s.view(ctx, caller, func(tx storage.Tx) (err error) {
 		if previous != "" {
 			err = p.behindTurn(tx, previous)
@@ -74,10 +76,19 @@ func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous
 		if err != nil {
 			return err
 		}
-		p.Entries, err = load(tx, p.Conversation, p.Lineage)
+		if c, err = get(tx, p.Conversation); err != nil {
+			return err
+		}
+		known, rest := s.recent.begin(ns, c, p.Lineage)
+		p.Entries, err = load(tx, c.ID, rest, known)
 		return err
 	})
-	return p, err
+	if err != nil {
+		return nil, err
+	}
+	s.recent.keep(ns, c, p.Lineage, p.Entries)
+	p.Entries = slices.Clip(p.Entries) // what is behind them belongs to who continues from them next
+	return p, nil
 }
 
 func (p *Point) behindTurn(tx storage.Tx, id string) error {
@@ -100,18 +111,18 @@ func (p *Point) behindTurn(tx storage.Tx, id string) error {
 }
 
 func (p *Point) behindHead(tx storage.Tx, id string) error {
-	if _, err := get(tx, id); err != nil {
-		return err
-	}
 	h, err := readHead(tx, id)
 	p.Conversation, p.Lineage = id, h.history()
 	return err
 }
 
-// load reads the items of a lineage: one scan per range.
-func load(tx storage.Tx, conversation string, l Lineage) ([]Entry, error) {
-	var entries []Entry
+// load reads the items of a lineage behind those that come before it: one scan
+// per range.
+func load(tx storage.Tx, conversation string, l Lineage, entries []Entry) ([]Entry, error) {
 	size := 0
+	for i := range entries {
+		size += entries[i].size
+	}
 	for _, r := range l {
 		for found, err := range tx.Scan(storage.Range{Start: itemKey(conversation, r.First), End: itemKey(conversation, r.End)}) {
 			if err != nil {
@@ -124,6 +135,7 @@ func load(tx storage.Tx, conversation string, l Lineage) ([]Entry, error) {
 			if err != nil {
 				return nil, err
 			}
+			e.size = len(found.Value)
 			entries = append(entries, e)
 		}
 	}

@@ -92,7 +92,7 @@ func tied(tx storage.Tx, conversation string, history Lineage, entries []Entry) 
 			continue
 		}
 		if calls == nil {
-			before, err := load(tx, conversation, history)
+			before, err := load(tx, conversation, history, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -284,7 +284,11 @@ func (s *Service) DeleteItem(ctx context.Context, caller accounts.Caller, id, it
 				return err
 			}
 		}
-		return remove(tx, id, e)
+		if err := remove(tx, id, e); err != nil {
+			return err
+		}
+		c.removed++
+		return create(tx, c)
 	})
 	return c, err
 }

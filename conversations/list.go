@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/accounts"
-	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/internal/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -17,7 +16,7 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, p page.Param
 	return list(ctx, s, caller, p, conversationPrefix, func(id string, e storage.Entry) (Conversation, error) {
 		var r conversationRecord
 		err := json.Unmarshal(e.Value, &r)
-		return Conversation{ID: id, CreatedAt: r.CreatedAt, Metadata: metadata.OrEmpty(r.Metadata)}, err
+		return r.of(id), err
 	})
 }
 

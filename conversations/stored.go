@@ -14,6 +14,8 @@ type Entry struct {
 	Seq  uint64 // its number in the conversation
 	Turn string // ID of the response whose turn it belongs to; empty for an item added by the caller
 	Item Item
+
+	size int // of its record, where it was read as part of a history
 }
 
 // listed reports whether the item endpoints show the entry.
