@@ -86,6 +86,13 @@ func (s *Service) AuditLog(ctx context.Context, p Page) (List[accounts.AuditEntr
 	return s.accounts.AuditLog(ctx, p)
 }
 
+// Replicas returns how many processes are alive on the store, this one included.
+func (s *Service) Replicas() int { return s.replicas.Alive() }
+
+// StoreSize returns the bytes that the store takes on disk, 0 where it does not
+// know.
+func (s *Service) StoreSize() (int64, error) { return s.store.Size() }
+
 // Backup writes a backup of everything that the service keeps, as it is at the
 // moment; requests go on meanwhile. Package storage/backup has the format, and
 // restores it. The error is [errors.ErrUnsupported], before anything is written,

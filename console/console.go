@@ -17,7 +17,6 @@
 package console
 
 import (
-	"context"
 	"crypto/rand"
 	"embed"
 	"errors"
@@ -46,9 +45,9 @@ type Options struct {
 	// random one, with which sessions end with the process.
 	Secret []byte
 
-	// Status tells what the page of the system shows beside what the service
-	// knows. Nil shows that alone. It is called concurrently and should not block.
-	Status func(context.Context) Status
+	// Servers tells how the model servers do, in the order to show them. Nil shows
+	// none. It is called concurrently and must not block.
+	Servers func() []Server
 
 	// Logger gets internal errors and failed sign-ins; nil is slog.Default().
 	Logger *slog.Logger
@@ -57,28 +56,14 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Status is what the program around the service knows of itself.
-type Status struct {
-	Servers    []Server  // the model servers, in the order of the configuration
-	Replicas   []Replica // the processes on the store; none where there is but one
-	StoreBytes int64     // the size of the store on disk; 0 where unknown
-}
-
 // Server is a model server and how it does.
 type Server struct {
-	Name      string        // what people call it, usually its URL without a key
-	Kind      string        // such as llama.cpp; empty where unknown
-	Healthy   bool          // whether it is asked first
-	Requests  int64         // since the start
-	Errors    int64         // of the requests
-	FirstByte time.Duration // how long the first token takes, of late; 0 where unknown
-}
-
-// Replica is one process on the store.
-type Replica struct {
-	ID   string
-	Seen time.Time // its last heartbeat
-	Self bool
+	Name       string        // what people call it, usually its URL
+	Kind       string        // such as llama.cpp; empty where unknown
+	Healthy    bool          // whether it is well as far as is known
+	Requests   int64         // since the start
+	Errors     int64         // of the requests, those that were the server's fault
+	FirstToken time.Duration // how long an answer takes to begin, of late; 0 where unknown
 }
 
 // Console is the handler. It is safe for concurrent use and holds nothing to be

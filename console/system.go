@@ -18,18 +18,26 @@ func (c *Console) auditPage(v *visit) error {
 	return v.render("audit", "Audit log", result)
 }
 
-// systemView is how the process does.
+// systemView is how the processes, the store and the model servers do.
 type systemView struct {
-	Token   string
-	Status  Status
-	Waiting int // files whose text is to be extracted
-	Models  []model.Info
+	Token      string
+	Servers    []Server
+	Replicas   int   // processes that are alive on the store
+	StoreBytes int64 // on disk; 0 where the store does not know
+	Waiting    int   // files whose text is to be extracted
+	Models     []model.Info
 }
 
 func (c *Console) systemPage(v *visit) error {
-	view := systemView{Token: v.session.Token, Waiting: c.service.WaitingFiles(), Models: c.service.Models(svc.Caller{})}
-	if c.opts.Status != nil {
-		view.Status = c.opts.Status(v.ctx())
+	view := systemView{
+		Token: v.session.Token, Replicas: c.service.Replicas(), Waiting: c.service.WaitingFiles(), Models: c.service.Models(svc.Caller{}),
+	}
+	var err error
+	if view.StoreBytes, err = c.service.StoreSize(); err != nil {
+		return err
+	}
+	if c.opts.Servers != nil {
+		view.Servers = c.opts.Servers()
 	}
 	return v.render("system", "System", view)
 }

@@ -61,6 +61,16 @@ func (db *DB) Healthy(ctx context.Context) error {
 	return db.health.Healthy(ctx)
 }
 
+// Size returns the bytes that the store takes on disk, 0 where the driver is no
+// [Sizer].
+func (db *DB) Size() (int64, error) {
+	sizer, ok := driver.As[Sizer](db.driver)
+	if !ok {
+		return 0, nil
+	}
+	return sizer.Size()
+}
+
 // View runs fn over a consistent snapshot; see [Store].
 func (db *DB) View(ctx context.Context, ns Namespace, fn func(Tx) error) error {
 	return db.driver.View(ctx, ns, fn)

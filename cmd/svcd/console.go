@@ -1,22 +1,23 @@
 package main
 
 import (
-	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/console"
+	"github.com/seed-506d8e5d/svc/model/openai"
 )
 
 // withConsole puts the pages for people beside the interface, unless they are
 // switched off. Where the first start made a key, link is the path of the page
 // that signs in with it.
-func (c config) withConsole(api http.Handler, service *svc.Service, key string, logger *slog.Logger) (h http.Handler, link string, err error) {
+func (c config) withConsole(api http.Handler, service *svc.Service, key string, o console.Options) (h http.Handler, link string, err error) {
 	if !c.console {
 		return api, "", nil
 	}
-	pages, err := console.New(service, console.Options{AdminKey: c.adminKey, Logger: logger})
+	pages, err := console.New(service, o)
 	if err != nil {
 		return nil, "", err
 	}
@@ -31,4 +32,22 @@ func (c config) withConsole(api http.Handler, service *svc.Service, key string, 
 		}
 		api.ServeHTTP(w, r)
 	}), link, nil
+}
+
+// servers tells the console how the model servers do. Without a backend the
+// built-in model answers, and there are none.
+func servers(backend *openai.Backend) func() []console.Server {
+	if backend == nil {
+		return nil
+	}
+	return func() []console.Server {
+		var all []console.Server
+		for _, s := range backend.Servers() {
+			all = append(all, console.Server{
+				Name: s.URL, Kind: s.Kind, Healthy: s.Well, Requests: s.Requests, Errors: s.Failures, FirstToken: s.FirstToken,
+			})
+		}
+		slices.SortFunc(all, func(a, b console.Server) int { return strings.Compare(a.Name, b.Name) })
+		return all
+	}
 }

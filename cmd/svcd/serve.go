@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/console"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model/openai"
@@ -74,7 +75,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 		handler = httpapi.New(service, httpapi.Options{
 			Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, MaxStreams: c.maxStreams, Metrics: observer.Metrics(), Ready: ctx.Err,
 		})
-		handler, link, err = c.withConsole(handler, service, key, logger)
+		handler, link, err = c.withConsole(handler, service, key, console.Options{AdminKey: c.adminKey, Logger: logger, Servers: servers(backend)})
 	}
 	if err == nil {
 		defer probe(ctx, backend)()

@@ -302,6 +302,7 @@ func (a *answer) chunk(x *exchange, c *chunk) error {
 	if !a.begun && (a.pieces > 0 || c.finish != "") {
 		a.begun = true
 		x.server.health.well()
+		x.server.load.begins(time.Since(x.sent))
 		a.emit(model.Started{})
 	}
 	a.wait(x)

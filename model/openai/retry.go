@@ -130,6 +130,7 @@ func (t *target) attempt(ctx context.Context, c *attempts, last bool) error {
 	err := c.op(ctx, t)
 	if f, ok := errors.AsType[*failure](err); ok {
 		if f.sick {
+			t.load.failures.Add(1)
 			t.health.suspect()
 			t.facts.forget() // it may come back as another
 		}

@@ -34,6 +34,7 @@ type server struct {
 	queue   *queue     // nil is no limit
 	retries budget
 	health  *health
+	load    load
 }
 
 func newServer(config Server, log *slog.Logger) *server {
@@ -98,6 +99,7 @@ func (f *failure) refuses() bool {
 // exchange is a request under way and its answer.
 type exchange struct {
 	server  *server
+	sent    time.Time
 	outer   context.Context // of the caller
 	ctx     context.Context // ends also when the server is silent for too long
 	cancel  context.CancelCauseFunc
@@ -114,7 +116,8 @@ func (s *server) send(ctx context.Context, method, target string, body []byte) (
 
 // sendWithin is send for a server that is given so much time until it answers.
 func (s *server) sendWithin(ctx context.Context, patience time.Duration, method, target string, body []byte) (*exchange, error) {
-	x := &exchange{server: s, outer: ctx, silence: errFirstToken}
+	s.load.requests.Add(1)
+	x := &exchange{server: s, sent: time.Now(), outer: ctx, silence: errFirstToken}
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
 	x.timer = time.AfterFunc(patience, func() { x.cancel(errFirstToken) })
 	req, err := http.NewRequestWithContext(x.ctx, method, target, bytes.NewReader(body))
