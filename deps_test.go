@@ -47,10 +47,11 @@ var edges = map[string][]string{
 	"responses":             {"accounts", "conversations", "fault", "internal/*", "model", "responses/websearch", "storage"},
 	"responses/websearch":   {"internal/guard"},
 
-	"model":           {"driver", "fault"},
-	"model/builtin":   {"fault", "internal/*", "model"},
-	"model/modeltest": {"driver", "fault", "internal/*", "model"},
-	"model/openai":    {"fault", "internal/*", "model"},
+	"model":             {"driver", "fault"},
+	"model/builtin":     {"fault", "internal/*", "model"},
+	"model/llamaserver": {},
+	"model/modeltest":   {"driver", "fault", "internal/*", "model"},
+	"model/openai":      {"fault", "internal/*", "model"},
 
 	"storage":                  {"driver", "internal/jsonout"},
 	"storage/backup":           {"storage"},
@@ -84,9 +85,9 @@ var edges = map[string][]string{
 // below httpapi knows HTTP but the clients, and nothing but the programs knows
 // flags.
 var restricted = map[string][]string{
-	"net/http": {"client", "cmd/svcd", "console", "examples", "httpapi", "internal/answer", "model/openai", "responses/websearch", "telemetry"},
+	"net/http": {"client", "cmd/svcd", "console", "examples", "httpapi", "internal/answer", "model/llamaserver", "model/openai", "responses/websearch", "telemetry"},
 	"flag":     {"cmd/svcd", "examples"},
-	"os/exec":  {"cmd/svcd", "files"},
+	"os/exec":  {"cmd/svcd", "files", "model/llamaserver"},
 }
 
 func TestImportsRunDownwards(t *testing.T) {

@@ -61,6 +61,8 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&url, "upstream", "", "base `URL` of an OpenAI-compatible model server, such as http://127.0.0.1:11434/v1")
 	flags.StringVar(&key, "upstream-key", "", "bearer `key` sent to it")
 	flags.StringVar(&name, "upstream-model", "", "`name` of the model there; without it the model ID of the request")
+	var gguf string
+	flags.StringVar(&gguf, "gguf", "", "a model `file` that is served by llama-server from the PATH, started and ended with svcd")
 	var aliases map[string]string
 	flags.Func("alias", "further names of models: `name=model`, several with commas between them", func(value string) error {
 		var err error
@@ -87,12 +89,16 @@ func (e environment) config() (config, error) {
 	switch {
 	case url != "" && file != "":
 		return c, errors.New("-upstream and -config both say where the models run; give one of them")
+	case gguf != "" && (url != "" || file != ""):
+		return c, errors.New("-gguf says where the models run, as -upstream and -config do; give one of them")
 	case file != "":
 		c.models, err = readModels(file, e.getenv)
 	case url != "":
 		c.models, err = oneUpstream(url, key, name)
 	case key != "" || name != "":
 		err = errors.New("-upstream-key and -upstream-model need -upstream")
+	case gguf != "":
+		c.models = models{gguf: gguf}
 	}
 	if c.models.aliases == nil {
 		c.models.aliases = aliases

@@ -13,10 +13,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seed-506d8e5d/svc/model/llamaserver"
 )
 
 var killRounds = flag.Int("kill.rounds", 3, "how often TestKill kills a server")
@@ -32,6 +35,10 @@ const (
 func TestMain(m *testing.M) {
 	if os.Getenv(killChild) != "" || len(os.Args) > 1 && os.Args[1] == extractCommand {
 		main()
+		return
+	}
+	if filepath.Base(os.Args[0]) == llamaserver.Program {
+		fakeLlamaServer()
 		return
 	}
 	if os.Getenv(peerChild) != "" {

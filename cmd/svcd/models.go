@@ -14,13 +14,15 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/llamaserver"
 	"github.com/seed-506d8e5d/svc/model/openai"
 )
 
 // models are the models that the service answers with and what they cost. The
 // zero value is the built-in model at the default prices.
 type models struct {
-	options       *openai.Options // nil is the built-in model
+	options       *openai.Options // nil is the built-in model, or that of gguf
+	gguf          string          // the file of a model that llama-server is started for
 	prices        map[string]accounts.Prices
 	defaultPrices *accounts.Prices
 	aliases       map[string]string // further names of models
@@ -44,6 +46,14 @@ func oneUpstream(url, key, name string) (models, error) {
 		Others: &others,
 	}}
 	return m, m.check()
+}
+
+// withServer returns the models where everything goes to the llama-server that has
+// been started for the file.
+func (m models) withServer(s *llamaserver.Server) (models, error) {
+	one, err := oneUpstream(s.URL(), s.Key(), "")
+	m.options = one.options
+	return m, err
 }
 
 // check returns what is wrong with the models, if anything.

@@ -140,6 +140,9 @@ func TestUpstreamFlags(t *testing.T) {
 		want string // the error
 	}{
 		"both":        {args: []string{"-upstream", "http://h", "-config", "f"}, want: "-upstream and -config both say where the models run; give one of them"},
+		"three":       {args: []string{"-gguf", "m", "-upstream", "http://h"}, want: "-gguf says where the models run, as -upstream and -config do; give one of them"},
+		"a file, too": {args: []string{"-config", "f"}, env: map[string]string{"SVC_GGUF": "m"}, want: "-gguf says where the models run, as -upstream and -config do; give one of them"},
+		"its name":    {args: []string{"-gguf", "m", "-upstream-model", "n"}, want: "-upstream-key and -upstream-model need -upstream"},
 		"key alone":   {args: []string{"-upstream-key", "k"}, want: "-upstream-key and -upstream-model need -upstream"},
 		"no URL":      {args: []string{"-upstream", "h"}, want: `openai: model "svc-preview": "h" is not the URL of a server`},
 		"environment": {env: map[string]string{"SVC_UPSTREAM_URL": "http://h/v1", "SVC_UPSTREAM_KEY": "k", "SVC_UPSTREAM_MODEL": "m"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-506d8e5d/svc/console"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/httpapi"
+	"github.com/seed-506d8e5d/svc/model/llamaserver"
 	"github.com/seed-506d8e5d/svc/model/openai"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -59,7 +60,8 @@ func (e environment) serve(ctx context.Context, c config) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 
-	backend, err := c.models.open(logger)
+	backend, closeModels, err := c.models.open(ctx, logger)
+	defer closeModels()
 	var store storage.Store
 	var service *svc.Service
 	var key string
@@ -130,14 +132,27 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 	return service, key, nil
 }
 
-// open returns the backend of the models, nil for the built-in one.
-func (m models) open(logger *slog.Logger) (*openai.Backend, error) {
+// open returns the backend of the models, nil for the built-in one, and what ends
+// the model server that was started for it.
+func (m models) open(ctx context.Context, logger *slog.Logger) (backend *openai.Backend, stop func(), err error) {
+	stop = func() {}
+	if m.gguf != "" {
+		server, err := llamaserver.Start(ctx, llamaserver.Options{Model: m.gguf, Logger: logger})
+		if err != nil {
+			return nil, stop, fmt.Errorf("-gguf: %w", err)
+		}
+		stop = server.Close
+		if m, err = m.withServer(server); err != nil {
+			return nil, stop, err
+		}
+	}
 	if m.options == nil {
-		return nil, nil
+		return nil, stop, nil
 	}
 	options := *m.options
 	options.Logger = logger
-	return openai.New(options)
+	backend, err = openai.New(options)
+	return backend, stop, err
 }
 
 // probeTime is how long model servers have to say what they are.

@@ -127,7 +127,7 @@ func benchServer(b *testing.B, double string) (address string, stored *atomic.In
 		b.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	backend, err := m.open(quiet)
+	backend, _, err := m.open(b.Context(), quiet)
 	if err != nil {
 		b.Fatal(err)
 	}
