@@ -15,6 +15,9 @@ import (
 // sweepEvery is how often what is due to be removed is looked for.
 const sweepEvery = 10 * time.Minute
 
+// sweepLease is the name of the lease of whoever does it for all processes.
+const sweepLease = "retention"
+
 // sweep removes, again and again until ctx ends, what organizations do not keep
 // any longer and what is left of those that were deleted. A failure is logged and
 // stops nobody: the next time tries again.
@@ -25,7 +28,13 @@ func (s *Service) sweep(ctx context.Context) {
 			tick.Stop()
 			return
 		case <-tick.C:
-			s.Sweep(ctx)
+			held, err := s.replicas.Lease(ctx, sweepLease)
+			if err != nil {
+				s.sweepFailed(ctx, "", err)
+			}
+			if held {
+				s.Sweep(ctx)
+			}
 		}
 	}
 }
@@ -39,16 +48,16 @@ func (s *Service) Sweep(ctx context.Context) {
 		s.log.ErrorContext(ctx, "svc: deleted organizations could not be swept", "err", err)
 	}
 	for p := (Page{Limit: recoverPage}); ; {
-		organizations, err := s.accounts.Organizations(ctx, p)
+		organizations, err := s.accounts.Retentions(ctx, p)
 		if err != nil {
 			s.sweepFailed(ctx, "", err)
 			return
 		}
 		for _, o := range organizations.Items {
 			if err := s.forget(ctx, o); err != nil {
-				s.sweepFailed(ctx, o.ID, err)
+				s.sweepFailed(ctx, o.Organization, err)
 			}
-			p.After = o.ID
+			p.After = o.Organization
 		}
 		if !organizations.HasMore || ctx.Err() != nil {
 			return
@@ -64,8 +73,8 @@ func (s *Service) sweepFailed(ctx context.Context, organization string, err erro
 
 // forget removes what an organization does not keep any longer. Nobody's key is
 // needed for it: a suspended organization forgets like any other.
-func (s *Service) forget(ctx context.Context, o accounts.Organization) error {
-	caller := Caller{Organization: o.ID}
+func (s *Service) forget(ctx context.Context, o accounts.Kept) error {
+	caller := Caller{Organization: o.Organization}
 	for _, kind := range []struct {
 		days int
 		old  func(before int64, p Page) (ids []string, next string, err error)

@@ -1,6 +1,13 @@
 package accounts
 
-import "github.com/seed-506d8e5d/svc/fault"
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/storage"
+)
 
 // Retention is for how many days an organization keeps what is stored for it; 0
 // is for ever. What is older is removed in the background, within the hour.
@@ -23,4 +30,20 @@ func (r Retention) check() error {
 		}
 	}
 	return nil
+}
+
+// Kept is an organization and for how long it keeps things.
+type Kept struct {
+	Organization string
+	Retention    Retention
+}
+
+// Retentions returns a page of all organizations, 1 to 1,000, with what they keep.
+// It reads no ledger.
+func (s *Service) Retentions(ctx context.Context, p page.Params) (page.Page[Kept], error) {
+	return listSystem(ctx, s, organizationPrefix, p, func(_ storage.Tx, e storage.Entry) (Kept, error) {
+		var record organizationRecord
+		err := json.Unmarshal(e.Value, &record)
+		return Kept{record.ID, record.Retention}, err
+	})
 }
