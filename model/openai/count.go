@@ -30,14 +30,14 @@ func (b *Backend) estimate(ctx context.Context, req *model.Request, most int) (i
 }
 
 // estimateText counts the tokens of a text. Histories repeat from turn to turn,
-// so counts of long texts are kept.
+// so counts are kept, of the shortest texts too: a long history has thousands.
 func (b *Backend) estimateText(text string) int {
 	return b.estimateUpTo(context.Background(), text, len(text))
 }
 
 func (b *Backend) estimateUpTo(ctx context.Context, text string, most int) int {
-	if len(text) < cachedText {
-		return o200k(text)
+	if text == "" {
+		return 0
 	}
 	key := b.counts.key(text)
 	if count, ok := b.counts.get(key); ok {

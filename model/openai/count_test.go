@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -59,4 +60,38 @@ func FuzzCut(f *testing.F) {
 			t.Error("the pieces are not the text")
 		}
 	})
+}
+
+func TestCountsOfAHistoryAreKept(t *testing.T) {
+	b := &Backend{counts: newCache()}
+	req := &model.Request{}
+	for n := range 6400 {
+		req.Messages = append(req.Messages, model.TextMessage(model.User, fmt.Sprint("Order ", n)))
+	}
+	for range 2 {
+		if _, err := b.estimate(t.Context(), req, 1<<30); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 6400 {
+		text := fmt.Sprint("Order ", n)
+		if count, ok := b.counts.get(b.counts.key(text)); !ok || count != o200k(text) {
+			t.Fatalf("%q: got %d, %v", text, count, ok)
+		}
+	}
+}
+
+// BenchmarkCountHistory counts a history of 6,400 short items, as each of its
+// turns does.
+func BenchmarkCountHistory(b *testing.B) {
+	backend := &Backend{counts: newCache()}
+	req := &model.Request{}
+	for n := range 6400 {
+		req.Messages = append(req.Messages, model.TextMessage(model.User, fmt.Sprint("What came of order number ", n, ", which I asked about yesterday?")))
+	}
+	for b.Loop() {
+		if _, err := backend.estimate(b.Context(), req, 1<<30); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -18,13 +18,8 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 )
 
-const (
-	// tokenizeTime bounds one call of a server's tokenizer.
-	tokenizeTime = 10 * time.Second
-
-	// cachedText is the length in bytes from which the count of a text is kept.
-	cachedText = 1 << 10
-)
+// tokenizeTime bounds one call of a server's tokenizer.
+const tokenizeTime = 10 * time.Second
 
 // CountTokens implements [model.TokenCounter]: with the tokenizer of the model's
 // first server where that has one (vLLM and llama.cpp do), and otherwise by the
@@ -191,8 +186,10 @@ type cache struct {
 	now, old map[uint64]int // guarded by mu
 }
 
-// cacheSize is how many numbers each half of a cache keeps.
-const cacheSize = 4096
+// cacheSize is how many numbers each half of a cache keeps: more than the texts of
+// a few long histories, of which each is counted again at each turn. A number
+// takes about 40 bytes.
+const cacheSize = 1 << 14
 
 func newCache() *cache { return &cache{seed: maphash.MakeSeed(), now: map[uint64]int{}} }
 
