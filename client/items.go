@@ -103,6 +103,8 @@ func newItem(item conversations.Item) wireItem {
 		return w
 	case *conversations.Compaction:
 		return wireItem{Type: "compaction", Sealed: i.Sealed}
+	case *conversations.Reasoning:
+		return wireItem{Type: "reasoning", Sealed: i.Sealed}
 	case *conversations.FunctionCallOutput:
 		w := wireItem{Type: "function_call_output", CallID: i.CallID}
 		if i.Custom {
@@ -148,6 +150,8 @@ func (w wireItem) item() conversations.Item {
 		return o
 	case "compaction":
 		return &conversations.Compaction{ID: w.ID, Sealed: w.Sealed}
+	case "reasoning":
+		return &conversations.Reasoning{ID: w.ID, Sealed: w.Sealed}
 	case "web_search_call":
 		s := &conversations.WebSearch{ID: w.ID, Status: w.Status}
 		if w.Action != nil {

@@ -138,8 +138,15 @@ func responseBody(r *responses.Request, stream bool) object {
 	if r.ReasoningEffort != "" {
 		o["reasoning"] = object{"effort": r.ReasoningEffort}
 	}
+	var include []string
 	if r.Logprobs {
-		o["include"] = []string{"message.output_text.logprobs"}
+		include = append(include, "message.output_text.logprobs")
+	}
+	if r.EncryptedReasoning {
+		include = append(include, "reasoning.encrypted_content")
+	}
+	if include != nil {
+		o["include"] = include
 	}
 	if f := formatFields(&r.Format); f != nil {
 		o["text"] = object{"format": f}

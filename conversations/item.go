@@ -9,8 +9,8 @@ import (
 )
 
 // Item is one thing that was said or done in a conversation: a [*Message], a
-// [*FunctionCall], a [*FunctionCallOutput], a [*WebSearch] or a [*Compaction]; in the input of a
-// turn also a [Reference]. Items are encoded as JSON in the form of the
+// [*FunctionCall], a [*FunctionCallOutput], a [*WebSearch], a [*Compaction] or a
+// [*Reasoning]; in the input of a turn also a [Reference]. Items are encoded as JSON in the form of the
 // interface. An item that was stored or sent is not changed any more.
 type Item interface {
 	// ItemID returns the item's ID, which is empty for an item that a caller
@@ -76,6 +76,14 @@ type FunctionCall struct {
 	Name      string
 	Arguments string // JSON text, as the model wrote it; the text that a custom tool is called with
 	Custom    bool   // a custom_tool_call
+	Thought   Thought
+}
+
+// Thought is what a model has thought before a call, for itself alone: it is kept
+// with the call, and not part of the interface.
+type Thought struct {
+	Model string `json:"model"` // the ID of the model
+	Text  string `json:"text"`  // empty is none
 }
 
 // Prefix is what the ID of the call begins with.
@@ -116,6 +124,7 @@ type WebSearch struct {
 	CallID  string   // names the call to the model; not part of the interface
 	Queries []string // 1 to 5
 	Results string   // what was found, as the model reads it; not part of the interface
+	Thought Thought
 }
 
 // Compaction stands for everything that was said before it, in summary.
@@ -123,6 +132,13 @@ type Compaction struct {
 	ID      string
 	Sealed  string // the summary as the interface shows it, by [Service.Seal]
 	Summary string // as the model reads it; not part of the interface
+}
+
+// Reasoning is what a model has thought, sealed: the caller can send it back and
+// not read it. It is attached to what came of it: neither listed nor addressable.
+type Reasoning struct {
+	ID     string
+	Sealed string // a [Thought] as the interface shows it, by [Service.Seal]
 }
 
 // Reference stands for an item of the organization's that is stored, by its ID.
@@ -143,6 +159,9 @@ func (s *WebSearch) ItemID() string { return s.ID }
 
 // ItemID implements [Item].
 func (c *Compaction) ItemID() string { return c.ID }
+
+// ItemID implements [Item].
+func (r *Reasoning) ItemID() string { return r.ID }
 
 // ItemID implements [Item].
 func (r Reference) ItemID() string { return r.ID }
@@ -167,6 +186,10 @@ func WithID(item Item, newID func(prefix string) string) Item {
 		c := *item
 		c.ID = newID("cmp")
 		return &c
+	case *Reasoning:
+		r := *item
+		r.ID = newID("rs")
+		return &r
 	case *WebSearch:
 		w := *item
 		w.ID = newID("ws")

@@ -20,8 +20,13 @@ type Entry struct {
 
 // listed reports whether the item endpoints show the entry.
 func (e Entry) listed() bool {
-	output, ok := e.Item.(*FunctionCallOutput)
-	return !ok || output.Listed
+	switch item := e.Item.(type) {
+	case *FunctionCallOutput:
+		return item.Listed
+	case *Reasoning:
+		return false
+	}
+	return true
 }
 
 // record is how an item is stored: one flat shape for the whole union.
@@ -42,6 +47,7 @@ type record struct {
 	Text    string       `json:"text,omitempty"`   // arguments, output or results
 	Queries []string     `json:"queries,omitempty"`
 	Sealed  string       `json:"sealed,omitempty"`
+	Thought Thought      `json:"thought,omitzero"` // of a call or a search
 }
 
 type recordPart struct {
@@ -79,6 +85,7 @@ const (
 	kindOutput  = "o"
 	kindSearch  = "w"
 	kindCompact = "z"
+	kindReason  = "r"
 )
 
 func encodeEntry(e Entry) ([]byte, error) {
@@ -89,12 +96,15 @@ func encodeEntry(e Entry) ([]byte, error) {
 		r.Parts = recordParts(item.Content)
 	case *FunctionCall:
 		r.Kind, r.Status, r.CallID, r.Name, r.Text = kindCall, item.Status, item.CallID, item.Name, item.Arguments
-		r.Space, r.Custom = item.Namespace, item.Custom
+		r.Space, r.Custom, r.Thought = item.Namespace, item.Custom, item.Thought
 	case *FunctionCallOutput:
 		r.Kind, r.CallID, r.Call, r.Text = kindOutput, item.CallID, item.Call, item.Output
 		r.Custom, r.Listed, r.Parts = item.Custom, item.Listed, recordParts(item.Content)
 	case *WebSearch:
 		r.Kind, r.Status, r.CallID, r.Queries, r.Text = kindSearch, item.Status, item.CallID, item.Queries, item.Results
+		r.Thought = item.Thought
+	case *Reasoning:
+		r.Kind, r.Sealed = kindReason, item.Sealed
 	case *Compaction:
 		r.Kind, r.Sealed, r.Text = kindCompact, item.Sealed, item.Summary
 	}
@@ -111,7 +121,7 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 	case kindMessage:
 		e.Item = &Message{ID: r.ID, Status: r.Status, Role: r.Role, Phase: r.Phase, Content: r.content()}
 	case kindCall:
-		e.Item = &FunctionCall{ID: r.ID, Status: r.Status, CallID: r.CallID, Namespace: r.Space, Name: r.Name, Arguments: r.Text, Custom: r.Custom}
+		e.Item = &FunctionCall{ID: r.ID, Status: r.Status, CallID: r.CallID, Namespace: r.Space, Name: r.Name, Arguments: r.Text, Custom: r.Custom, Thought: r.Thought}
 	case kindOutput:
 		output := &FunctionCallOutput{ID: r.ID, CallID: r.CallID, Output: r.Text, Custom: r.Custom, Listed: r.Listed, Call: r.Call}
 		if r.Parts != nil {
@@ -119,7 +129,9 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 		}
 		e.Item = output
 	case kindSearch:
-		e.Item = &WebSearch{ID: r.ID, Status: r.Status, CallID: r.CallID, Queries: r.Queries, Results: r.Text}
+		e.Item = &WebSearch{ID: r.ID, Status: r.Status, CallID: r.CallID, Queries: r.Queries, Results: r.Text, Thought: r.Thought}
+	case kindReason:
+		e.Item = &Reasoning{ID: r.ID, Sealed: r.Sealed}
 	case kindCompact:
 		e.Item = &Compaction{ID: r.ID, Sealed: r.Sealed, Summary: r.Text}
 	default:

@@ -104,6 +104,15 @@ func (c *Compaction) Write(w *jsonout.Writer) {
 	w.EndObject()
 }
 
+// Write implements [Item]: there is never a summary.
+func (r *Reasoning) Write(w *jsonout.Writer) {
+	begin(w, r.ID, "reasoning", "")
+	w.Name("summary").Array()
+	w.EndArray()
+	w.Name("encrypted_content").String(r.Sealed)
+	w.EndObject()
+}
+
 // Write implements [Item].
 func (r Reference) Write(w *jsonout.Writer) {
 	begin(w, r.ID, "item_reference", "")
@@ -136,6 +145,9 @@ func (s *WebSearch) MarshalJSON() ([]byte, error) { return jsonout.Encode(s), ni
 
 // MarshalJSON returns what Write writes.
 func (c *Compaction) MarshalJSON() ([]byte, error) { return jsonout.Encode(c), nil }
+
+// MarshalJSON returns what Write writes.
+func (r *Reasoning) MarshalJSON() ([]byte, error) { return jsonout.Encode(r), nil }
 
 // MarshalJSON returns what Write writes.
 func (r Reference) MarshalJSON() ([]byte, error) { return jsonout.Encode(r), nil }

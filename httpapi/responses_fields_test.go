@@ -234,7 +234,7 @@ func TestFieldsOfTurns(t *testing.T) {
 			a.script.Requests()[0].Tools[1]},
 		ToolChoice: model.ToolChoice{Mode: model.ToolNamed, Name: "web_search"}, SingleToolCall: true,
 		Format:    model.Format{Type: model.FormatSchema, Name: "n", Description: "e", Strict: true, Schema: json.RawMessage(`{"type":"object"}`)},
-		MaxTokens: 1, Temperature: &f, TopP: &top, ReasoningEffort: "max",
+		MaxTokens: 1, Temperature: &f, TopP: &top, ReasoningEffort: "max", Reasoning: true,
 	}
 	is := is.New(t)
 	is.Equal(a.script.Requests(), []*model.Request{want})

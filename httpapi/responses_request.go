@@ -28,6 +28,7 @@ func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 		MaxToolCalls:       root.Field("max_tool_calls").Int(),
 		Sampling:           decodeSampling(root),
 		Logprobs:           includes(root.Field("include"), "message.output_text.logprobs"),
+		EncryptedReasoning: includes(root.Field("include"), "reasoning.encrypted_content"),
 		TopLogprobs:        root.Field("top_logprobs").Int(),
 		Truncation:         root.Field("truncation").Text(),
 		SafetyIdentifier:   root.Field("safety_identifier").Text(),
@@ -132,7 +133,7 @@ func isPart(kind string) bool {
 }
 
 // decodeItem reads an item. It returns nil for one that is accepted and not
-// kept: reasoning that another service has shown.
+// kept: reasoning that is not sealed.
 func decodeItem(n *jsonin.Node, kind string) conversations.Item {
 	switch kind {
 	case "", "message":
@@ -161,6 +162,9 @@ func decodeItem(n *jsonin.Node, kind string) conversations.Item {
 	case "item_reference":
 		return conversations.Reference{ID: requiredID(n.Field("id"))}
 	case "reasoning":
+		if sealed := n.Field("encrypted_content").Text(); sealed != "" {
+			return &conversations.Reasoning{ID: n.Field("id").Text(), Sealed: sealed}
+		}
 		return nil
 	}
 	n.Field("type").Fail("is %q, which is not accepted as input", kind)

@@ -63,6 +63,7 @@ type Request struct {
 	Sampling          Sampling
 	Logprobs          bool // report [Logprobs]
 	TopLogprobs       int  // likeliest tokens to report at each place, up to [MaxTopLogprobs]
+	Reasoning         bool // report [Reasoning]
 }
 
 // Efforts are the reasoning efforts of the interface, from none to most. Which
@@ -86,6 +87,7 @@ type Message struct {
 	Parts []Part // in order; empty in an assistant message that only calls tools
 
 	ToolCalls  []ToolCall // of an assistant message
+	Reasoning  string     // of an assistant message with calls: what led to them, as [Reasoning] said
 	ToolCallID string     // of a tool message: the call that it answers
 }
 
@@ -177,8 +179,8 @@ type Format struct {
 	Strict      bool
 }
 
-// Event is a piece of an answer: [Started], [TextDelta], [Logprobs],
-// [ToolCallStart], [ToolCallDelta], [Usage] or [Finish]. Reasoning is never an event.
+// Event is a piece of an answer: [Started], [TextDelta], [Logprobs], [Reasoning],
+// [ToolCallStart], [ToolCallDelta], [Usage] or [Finish].
 type Event interface{ event() }
 
 // Started says that the model has accepted the request and works on it. A
@@ -224,6 +226,12 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
+// Reasoning is what the model has thought since the event before it, in one
+// piece, in front of the text or call that it led to. It is for the model alone:
+// nobody is shown it, and [Message.Reasoning] gives it back. Only requests that ask
+// for it have it, and a backend that cannot tell it leaves it out.
+type Reasoning struct{ Text string }
+
 // Finish ends an answer. Every answer has reported its [Usage] before it.
 type Finish struct{ Reason FinishReason }
 
@@ -239,6 +247,7 @@ const (
 
 func (Started) event()       {}
 func (TextDelta) event()     {}
+func (Reasoning) event()     {}
 func (ToolCallStart) event() {}
 func (ToolCallDelta) event() {}
 func (Usage) event()         {}

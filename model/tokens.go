@@ -37,7 +37,7 @@ func promptTokens(req *Request, text func(string) int, frame int) int {
 }
 
 func messageTokens(m *Message, text func(string) int, frame int) int {
-	count := frame
+	count := frame + text(m.Reasoning)
 	for _, part := range m.Parts {
 		switch p := part.(type) {
 		case Text:

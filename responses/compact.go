@@ -149,7 +149,7 @@ func behindCompaction(entries []conversations.Entry) int {
 func (t *turn) summary(ctx context.Context, entries []conversations.Entry) (string, error) {
 	request := func(cut int) *model.Request {
 		kept := append(instructionsOf(entries[:cut]), entries[cut:]...)
-		messages := buildMessages(t.req.Instructions, kept, func(id string) model.Document { return t.documents[id] })
+		messages := buildMessages(t.req.Instructions, ofTask(kept, ""), func(id string) model.Document { return t.documents[id] })
 		return &model.Request{
 			Model: t.settings.Model, Messages: append(messages, model.TextMessage(model.User, summarize)),
 			MaxTokens: max(1, t.info.Window()/summaryShare), Tenant: t.caller.Organization,
@@ -215,6 +215,9 @@ func (t *turn) unsealed(ctx context.Context, items []conversations.Item) ([]conv
 		summary, err := t.o.Conversations.Unseal(ctx, t.caller, c.Sealed)
 		if err != nil {
 			return nil, err
+		}
+		if strings.HasPrefix(summary, thoughtMark) {
+			return nil, errNotReasoning()
 		}
 		items[i] = &conversations.Compaction{ID: c.ID, Sealed: c.Sealed, Summary: summary}
 	}

@@ -54,6 +54,7 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 	case *conversations.FunctionCall:
 		if item.Status != conversations.Incomplete {
 			p.call(e, toolCall(item), p.outputs[item.ID])
+			p.think(item.Thought)
 		}
 	case *conversations.Compaction:
 		p.close()
@@ -62,6 +63,7 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 		p.close() // what follows was said after it
 	case *conversations.WebSearch:
 		p.call(e, model.ToolCall{ID: item.CallID, Name: searchName, Arguments: searchArguments(item.Queries)}, []model.Part{model.Text(item.Results)})
+		p.think(item.Thought)
 		p.close()
 	}
 }
@@ -88,6 +90,9 @@ func (p *prompt) call(e *conversations.Entry, call model.ToolCall, answer []mode
 	p.answers = append(p.answers, answer)
 	p.open = e
 }
+
+// think puts what led to the call that was added last with its message.
+func (p *prompt) think(t conversations.Thought) { p.messages[len(p.messages)-1].Reasoning += t.Text }
 
 // close ends the assistant's message that is open: the outputs of its calls
 // follow.

@@ -54,7 +54,7 @@ func replayItem(e *emitter, item conversations.Item) {
 		}
 		e.input = nil // what it would read has been said
 		e.closeItem(item.Status, "")
-	case *conversations.Compaction:
+	case *conversations.Compaction, *conversations.Reasoning:
 		e.add(item, item)
 		e.done(item, false)
 	case *conversations.WebSearch:

@@ -53,6 +53,8 @@ type Request struct {
 	Logprobs    bool // the output has those of its tokens
 	TopLogprobs *int // 0 to 20: with Logprobs, how many of the likeliest at each place
 
+	EncryptedReasoning bool // the output has [conversations.Reasoning] items
+
 	SafetyIdentifier string // echoed
 	Compact          bool   // context_management: what goes before is compacted at a threshold
 	CompactThreshold int    // in tokens of the prompt; 0 is four fifths of the context window

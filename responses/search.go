@@ -25,7 +25,10 @@ const (
 
 // planned is a search whose arguments the model is writing. That is internal: no
 // event shows it.
-type planned struct{ arguments strings.Builder }
+type planned struct {
+	arguments strings.Builder
+	thought   conversations.Thought
+}
 
 // endPlanning takes the search that the model has planned, if there is one, to
 // those of the round.
@@ -35,7 +38,7 @@ func (t *turn) endPlanning() {
 	}
 	w := &conversations.WebSearch{
 		ID: t.o.NewID("ws"), Status: conversations.Incomplete, CallID: t.o.NewID("call"),
-		Queries: queries(t.planning.arguments.String()),
+		Queries: queries(t.planning.arguments.String()), Thought: t.planning.thought,
 	}
 	t.planning = nil
 	t.searches = append(t.searches, w)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
@@ -47,6 +48,7 @@ type turn struct {
 	searches   []*conversations.WebSearch // that the model asked for in this round
 	cancel     context.CancelCauseFunc    // ends it, while it runs
 	planning   *planned                   // the search whose arguments are coming in
+	thinking   thinking
 }
 
 // begin does everything that can refuse a request before a model is called. A
@@ -135,10 +137,12 @@ func (t *turn) takeInput(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.input, err = t.unsealed(ctx, items); err != nil {
+	if items, err = t.unsealed(ctx, items); err != nil {
 		return err
 	}
-	items = t.input
+	if items, err = t.thoughts(ctx, items); err != nil {
+		return err
+	}
 	if t.input, err = matchCalls(t.point.Entries, items, t.req.Conversation != ""); err != nil {
 		return err
 	}
@@ -174,7 +178,7 @@ func (t *turn) checkSize() error {
 // what they refer to; one to an item that the history or the input has already
 // is left out. A web search that the caller sends back is found by its ID, since
 // what was found is not part of what the caller has; one that is not there is
-// left out.
+// left out, as reasoning is.
 func (t *turn) resolve(ctx context.Context, input []conversations.Item) ([]conversations.Item, error) {
 	known := map[string]bool{}
 	for _, e := range t.point.Entries {
@@ -188,9 +192,10 @@ func (t *turn) resolve(ctx context.Context, input []conversations.Item) ([]conve
 	for _, item := range input {
 		if id, ok := reference(item); ok {
 			_, search := item.(*conversations.WebSearch)
+			reasoning := strings.HasPrefix(id, "rs_") // it is with the call that it led to
 			referred, exists := found[id]
 			switch {
-			case known[id] || search && !exists:
+			case known[id] || (search || reasoning) && !exists:
 				continue
 			case !exists:
 				return nil, fault.Missing(conversations.CodeItemNotFound, "item", id)
@@ -227,65 +232,6 @@ func reference(item conversations.Item) (id string, ok bool) {
 	return "", false
 }
 
-// readDocuments reads the files of the input, which must all be there, and then
-// those of the history, where a file that has been deleted since is said to be.
-func (t *turn) readDocuments(ctx context.Context) error {
-	t.documents = map[string]model.Document{}
-	for _, item := range t.input {
-		if err := t.readFiles(ctx, item, false); err != nil {
-			return err
-		}
-	}
-	for _, e := range t.point.Entries {
-		if err := t.readFiles(ctx, e.Item, true); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *turn) readFiles(ctx context.Context, item conversations.Item, mayBeGone bool) error {
-	var content []conversations.Part
-	switch item := item.(type) {
-	case *conversations.Message:
-		content = item.Content
-	case *conversations.FunctionCallOutput:
-		content = item.Content
-	}
-	for _, p := range content {
-		if p.Type != conversations.InputFile {
-			continue
-		}
-		d, err := t.document(ctx, p.FileID)
-		if mayBeGone && fault.Is(err, fault.NotFound) {
-			d, err = model.Document{Name: p.FileID, Text: "[This file has been deleted.]"}, nil
-		}
-		if err != nil {
-			return err
-		}
-		if t.read += len(d.Text); t.read > maxDocuments {
-			return fault.ContextLength("The files are longer than any model's context window: they have more than %d MiB.", maxDocuments>>20)
-		}
-		t.documents[p.FileID] = d
-	}
-	return nil
-}
-
-// maxDocuments is how many bytes the files of a prompt may have. It is more than
-// any context window holds: what is longer need not be counted to know that it
-// does not fit.
-const maxDocuments = 64 << 20
-
-func (t *turn) document(ctx context.Context, id string) (model.Document, error) {
-	if d, ok := t.documents[id]; ok {
-		return d, nil
-	}
-	if t.o.Documents == nil {
-		return model.Document{}, errNoDocuments(id)
-	}
-	return t.o.Documents.Stored(ctx, t.caller, id)
-}
-
 // entries are the history and the input. What was said before the last compaction
 // is left out, but the instructions among it.
 func (t *turn) entries() []conversations.Entry {
@@ -319,8 +265,10 @@ func (t *turn) request() *model.Request {
 		entries, output = append(entries, kept...), output[1:]
 	}
 	entries = t.with(entries, output)
+	entries = ofTask(entries, t.settings.Model)
 	req := t.settings.Request(buildMessages(t.req.Instructions, entries,
 		func(id string) model.Document { return t.documents[id] }))
+	req.Reasoning = true
 	req.Tenant, req.Whole = t.caller.Organization, !t.announced
 	return req
 }
@@ -438,7 +386,7 @@ func (t *turn) calls() bool {
 // answer runs the model once and emits what it says. It returns why the answer
 // ended, or nothing where the consumer stopped.
 func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReason, error) {
-	t.searches = nil
+	t.searches, t.thinking = nil, thinking{}
 	var tokens []model.Logprob // of the text that comes next
 	for event, err := range t.asked(ctx, req) {
 		if err != nil {
@@ -450,14 +398,20 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 		switch e := event.(type) {
 		case model.Logprobs:
 			tokens = append(tokens, e.Tokens...)
+		case model.Reasoning:
+			t.thinking.add(e.Text)
 		case model.TextDelta:
 			t.endPlanning()
+			if t.emitter.message == nil {
+				t.showThought(ctx)
+			}
 			t.emitter.textDelta(e, tokens, t.o.NewID)
 			tokens = nil
 		case model.ToolCallStart:
 			t.endPlanning()
+			t.showThought(ctx)
 			if e.Name == searchName && searches(t.settings.Tools) {
-				t.planning = &planned{}
+				t.planning = &planned{thought: t.thought()}
 				break
 			}
 			t.emitter.callStart(t.newCall(e.Name))
@@ -487,6 +441,7 @@ func (t *turn) newCall(name string) *conversations.FunctionCall {
 	called := t.req.called(name)
 	c := &conversations.FunctionCall{
 		Status: conversations.InProgress, Namespace: called.Namespace, Name: called.Name, Custom: called.Custom,
+		Thought: t.thought(),
 	}
 	c.ID = t.o.NewID(c.Prefix())
 	c.CallID = t.o.NewID("call")

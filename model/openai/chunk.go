@@ -10,6 +10,7 @@ import (
 type chunk struct {
 	text      string
 	reasoning string
+	plainName bool         // the reasoning was under "reasoning"
 	calls     gjson.Result // the delta's tool_calls
 	logprobs  gjson.Result // the choice's
 	finish    string
@@ -67,7 +68,10 @@ func (c *chunk) readDelta(delta gjson.Result) {
 		case "content":
 			c.text = value.Str
 		case "reasoning", "reasoning_content":
-			c.reasoning = value.Str
+			// Some servers send both, and one of them null.
+			if value.Str != "" {
+				c.reasoning, c.plainName = value.Str, key.Str == "reasoning"
+			}
 		case "tool_calls":
 			c.calls = value
 		}

@@ -337,6 +337,10 @@ func usageJSON(u model.Usage) string {
 func (d *double) complete(w http.ResponseWriter, req gjson.Result, prompt string, a reply) {
 	w.Header().Set("Content-Type", "application/json")
 	text, _ := json.Marshal(strings.Join(a.pieces, ""))
+	thoughts := ""
+	if d.thoughts != "" && d.thoughts != "think" {
+		thoughts = fmt.Sprintf(`,%q:%q`, d.thoughts, strings.Join(a.thoughts, ""))
+	}
 	logprobs := ""
 	if req.Get("logprobs").Bool() && !d.noLogprobs {
 		logprobs = `,"logprobs":{"content":[` + d.logprobs(req, prompt) + `]}`
@@ -345,8 +349,8 @@ func (d *double) complete(w http.ResponseWriter, req gjson.Result, prompt string
 	if !d.noUsage {
 		usage = `,"usage":` + usageJSON(a.usage)
 	}
-	fmt.Fprintf(w, `{"id":"chatcmpl-7","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":%q%s}]%s}`,
-		text, a.finish, logprobs, usage)
+	fmt.Fprintf(w, `{"id":"chatcmpl-7","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":%s%s},"finish_reason":%q%s}]%s}`,
+		text, thoughts, a.finish, logprobs, usage)
 }
 
 // logprobs writes the distributions at as many positions as were asked for.

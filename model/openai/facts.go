@@ -22,6 +22,9 @@ type known struct {
 	inexact  bool // the server's own way to show just the labels does not work
 	unforced bool // tool_choice does not make the model call a tool
 	ratio    float64
+
+	noReasoning    bool // the server refuses messages that have reasoning
+	plainReasoning bool // it calls it "reasoning", not "reasoning_content"
 }
 
 // get returns what is known now.

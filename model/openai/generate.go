@@ -129,7 +129,10 @@ type answer struct {
 	asked   bool // a server has been sent the request and has not refused it
 	begun   bool // the model has begun to answer: it cannot be asked again
 
-	logprobs logprobs // of the text, where they are asked for
+	target   *target         // that was asked last
+	thought  strings.Builder // reasoning that is not reported yet, where it is asked for
+	plain    bool            // its name is "reasoning"
+	logprobs logprobs        // of the text, where they are asked for
 	think    thinkFilter
 	json     jsonEnd
 	calls    toolCalls
@@ -145,15 +148,32 @@ type answer struct {
 
 // emit passes an event on, unless the consumer has stopped or gone.
 func (a *answer) emit(e model.Event) {
+	switch e.(type) {
+	case model.TextDelta, model.Logprobs, model.ToolCallStart:
+		a.emitReasoning()
+	}
 	if !a.stopped && a.ctx.Err() == nil && !a.yield(e, nil) {
 		a.stopped = true
 	}
 }
 
+// emitReasoning reports what has led to what comes now.
+func (a *answer) emitReasoning() {
+	if a.thought.Len() == 0 {
+		return
+	}
+	text := a.thought.String()
+	a.thought.Reset()
+	if facts := &a.target.facts; facts.get().plainReasoning != a.plain {
+		facts.learn(func(k *known) { k.plainReasoning = a.plain })
+	}
+	a.emit(model.Reasoning{Text: text})
+}
+
 // attempt asks a target. When the model has begun to answer it is not asked
 // again: failures are final.
 func (a *answer) attempt(ctx context.Context, t *target) error {
-	a.asked = true
+	a.asked, a.target = true, t
 	x, err := a.open(ctx, t)
 	if err != nil {
 		a.asked = ctx.Err() != nil
@@ -180,7 +200,8 @@ func (a *answer) attempt(ctx context.Context, t *target) error {
 
 // open sends the request. A server that refuses a reasoning effort, which is not
 // known to be one that it takes, is asked again without it. Only "none" has to
-// be kept: without it the model may reason.
+// be kept: without it the model may reason. One that refuses the reasoning of
+// messages is asked again without that, which the answer can do without.
 func (a *answer) open(ctx context.Context, t *target) (*exchange, error) {
 	w := newRequest(a.served, t, a.req)
 	x, err := t.chat(ctx, w)
@@ -191,7 +212,13 @@ func (a *answer) open(ctx context.Context, t *target) (*exchange, error) {
 	case ok && f.refuses() && w.ReasoningEffort != "" && a.req.ReasoningEffort != "none" &&
 		a.served.Info.ReasoningEfforts == nil:
 		w.ReasoningEffort = ""
-		return t.chat(ctx, w)
+		x, err = t.chat(ctx, w)
+		f, ok = errors.AsType[*failure](err)
+	}
+	if ok && f.refuses() && f.fault.Code != fault.CodeContextLength && w.forgetReasoning() {
+		if x, err = t.chat(ctx, w); err == nil {
+			t.facts.learn(func(k *known) { k.noReasoning = true })
+		}
 	}
 	return x, err
 }
@@ -304,6 +331,10 @@ func (a *answer) chunk(x *exchange, c *chunk) error {
 		x.server.health.well()
 		x.server.load.begins(time.Since(x.sent))
 		a.emit(model.Started{})
+	}
+	if a.req.Reasoning && c.reasoning != "" {
+		a.thought.WriteString(c.reasoning)
+		a.plain = c.plainName
 	}
 	a.wait(x)
 	a.size += len(c.text) + len(c.reasoning) + len(c.calls.Raw)

@@ -60,6 +60,10 @@ type wireMessage struct {
 	Content    any            `json:"content"` // a string, or a []wirePart where there are images
 	ToolCalls  []wireToolCall `json:"tool_calls,omitempty"`
 	ToolCallID string         `json:"tool_call_id,omitempty"`
+
+	// Reasoning goes under the name that the server has for it.
+	ReasoningContent string `json:"reasoning_content,omitempty"`
+	Reasoning        string `json:"reasoning,omitempty"`
 }
 
 type wirePart struct {
@@ -131,6 +135,7 @@ func newRequest(m *served, t *target, req *model.Request) *wireRequest {
 		Model: t.model(req.Model), Messages: wireMessages(req.Messages), ResponseFormat: newFormat(req.Format),
 		Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, ReasoningEffort: m.effort(req.ReasoningEffort),
 	}
+	w.nameReasoning(t.facts.get())
 	if !req.Whole {
 		w.Stream, w.StreamOptions = true, &streamOptions{IncludeUsage: true}
 	}
@@ -153,6 +158,28 @@ func newRequest(m *served, t *target, req *model.Request) *wireRequest {
 		w.ParallelToolCalls = new(bool)
 	}
 	return w
+}
+
+// nameReasoning puts the reasoning of messages where the server looks for it.
+func (w *wireRequest) nameReasoning(k known) {
+	if k.noReasoning {
+		w.forgetReasoning()
+	}
+	for i := range w.Messages {
+		if m := &w.Messages[i]; k.plainReasoning {
+			m.Reasoning, m.ReasoningContent = m.ReasoningContent, ""
+		}
+	}
+}
+
+// forgetReasoning leaves out the reasoning, and reports whether there was any.
+func (w *wireRequest) forgetReasoning() (had bool) {
+	for i := range w.Messages {
+		m := &w.Messages[i]
+		had = had || m.Reasoning != "" || m.ReasoningContent != ""
+		m.Reasoning, m.ReasoningContent = "", ""
+	}
+	return had
 }
 
 // sample sets what is handed through.
@@ -179,7 +206,7 @@ func wireMessages(messages []model.Message) []wireMessage {
 	wired := make([]wireMessage, len(messages))
 	for i := range messages {
 		m := &messages[i]
-		wired[i] = wireMessage{Role: m.Role, Content: content(m.Parts, "\n\n"), ToolCallID: m.ToolCallID}
+		wired[i] = wireMessage{Role: m.Role, Content: content(m.Parts, "\n\n"), ToolCallID: m.ToolCallID, ReasoningContent: m.Reasoning}
 		for _, call := range m.ToolCalls {
 			wired[i].ToolCalls = append(wired[i].ToolCalls,
 				wireToolCall{ID: call.ID, Type: "function", Function: wireFunction{call.Name, call.Arguments}})
