@@ -21,12 +21,12 @@ var edges = map[string][]string{
 		"files", "telemetry"},
 	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses"},
 	"examples": {"", "*"},
-	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "fault", "files", "idempotency", "internal/*", "model", "responses", "storage"},
+	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "responses", "storage"},
 
-	"": {"accounts", "chat", "conversations", "decisions", "fault", "files", "idempotency", "internal/*", "model", "model/builtin",
+	"": {"accounts", "chat", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin",
 		"replicas", "responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
-	"client": {"accounts", "chat", "conversations", "decisions", "fault", "files", "internal/page", "model", "responses"},
+	"client": {"accounts", "chat", "conversations", "decisions", "embeddings", "fault", "files", "internal/page", "model", "responses"},
 
 	"telemetry": {"", "driver", "fault", "files", "internal/answer", "model", "responses/websearch", "storage"},
 
@@ -36,6 +36,7 @@ var edges = map[string][]string{
 	"conversations":         {"accounts", "fault", "internal/*", "model", "storage"},
 	"decisions":             {"accounts", "decisions/calibration", "fault", "internal/*", "model", "storage"},
 	"decisions/calibration": {},
+	"embeddings":            {"accounts", "fault", "model"},
 	"files":                 {"accounts", "fault", "files/*", "internal/*", "model", "replicas", "storage"},
 	"files/doctext":         {"files/internal/word", "files/reading"},
 	"files/docxtext":        {"files/internal/word", "files/reading"},

@@ -34,6 +34,7 @@ import (
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/decisions"
+	"github.com/seed-506d8e5d/svc/embeddings"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/idempotency"
@@ -76,7 +77,7 @@ type Options struct {
 	Store storage.Store
 
 	// Backend is the model; nil is the built-in one. A backend that is a
-	// model.Scorer decides, too.
+	// model.Scorer decides, too, and one that is a model.Embedder embeds.
 	Backend model.Backend
 
 	// Aliases are further names of models, from name to model ID. Answers, prices
@@ -158,6 +159,7 @@ type Service struct {
 	accounts      *accounts.Service
 	decisions     *decisions.Service
 	chat          *chat.Service
+	embeddings    *embeddings.Service
 	conversations *conversations.Service
 	responses     *responses.Service
 	files         *files.Service
@@ -243,6 +245,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	s.embeddings = embeddings.New(s.accounts, s.models)
 	s.idempotency = idempotency.New(idempotency.Options{Store: o.Store, Now: o.Now, Log: o.Logger})
 	s.conversations = conversations.New(conversations.Options{Store: s.store, AnyItems: o.AnyItems, Now: o.Now, NewID: o.NewID, Log: s.log})
 	s.decisions = decisions.New(decisions.Options{

@@ -23,6 +23,7 @@ import (
 	"github.com/seed-506d8e5d/svc/client"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/decisions"
+	"github.com/seed-506d8e5d/svc/embeddings"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/httpapi"
@@ -134,6 +135,13 @@ func TestAnswersAreThoseOfTheService(t *testing.T) {
 	got, err := c.Decide(ctx, client.Caller{}, decision)
 	is.NoErr(err)
 	is.Equal(want, got)
+
+	wanted := &embeddings.Request{Model: model.DefaultGenerator, Texts: []string{"a", "bb"}, Dimensions: 2}
+	vectors, err := service.Embed(ctx, local, wanted)
+	is.NoErr(err)
+	remote, err := c.Embed(ctx, client.Caller{}, wanted)
+	is.NoErr(err)
+	is.Equal(remote, vectors)
 
 	request := &responses.Request{Model: model.DefaultGenerator, Input: text("Hi"), Instructions: "Be brief.", Metadata: map[string]string{"a": "b"}, Tools: tools}
 	for _, say := range []string{"Hi", "call"} {

@@ -60,6 +60,8 @@ func TestBilling(t *testing.T) {
 		{"/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"fail"}]}`, 502, "", ""},
 		{"/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"fail late"}]}`, 502, "0.000201",
 			`"endpoint":"chat.completions","model":"svc-preview","object_id":null,"input_tokens":1000,"cached_tokens":0,"output_tokens":1,"reasoning_tokens":0`},
+		{"/v1/embeddings", `{"model":"svc-preview","input":["12345678","x"]}`, 200, "0.000001",
+			`"endpoint":"embeddings","model":"svc-preview","object_id":null,"input_tokens":3,"cached_tokens":0,"output_tokens":0,"reasoning_tokens":0`},
 		{"/v1/responses", `{`, 400, "", ""},
 	} {
 		before, err := a.service.Organization(t.Context(), o.ID)

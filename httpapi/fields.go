@@ -23,11 +23,14 @@ type Field struct {
 	Why string
 }
 
-// ResponseFields and ChatFields return the table of the fields of POST
-// /v1/responses and POST /v1/chat/completions: every one that OpenAI's API has,
+// ResponseFields returns the table of the fields of POST /v1/responses, as others
+// do for the routes that they are named for: every one that OpenAI's API has,
 // and ours beside them. A field that is in no table is ignored, as that of a
 // newer client must be.
 func ResponseFields() map[string]Field { return maps.Clone(responseFields) }
+
+// EmbeddingFields is described at [ResponseFields].
+func EmbeddingFields() map[string]Field { return maps.Clone(embeddingFields) }
 
 // ChatFields is described at [ResponseFields].
 func ChatFields() map[string]Field { return maps.Clone(chatFields) }
@@ -72,6 +75,10 @@ var chatFields = table(common, honoured("messages", "logprobs", "max_completion_
 	"functions":          {Refused, "is not supported: send tools"},
 	"function_call":      {Refused, "is not supported: send tool_choice"},
 	"web_search_options": {Refused, "is not supported: web search is a tool of POST /v1/responses"},
+})
+
+var embeddingFields = table(honoured("model", "input", "dimensions", "encoding_format"), map[string]Field{
+	"user": {Harmless, "it names the user for OpenAI's checks of misuse"},
 })
 
 // table puts tables together.

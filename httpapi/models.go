@@ -33,6 +33,8 @@ func newNamedModel(info model.Info) namedModel {
 		m.Description = "Decides and generates text."
 	case info.Decides:
 		m.Description = "Decides: answers typed questions about a state with probabilities."
+	case info.Embeds && !info.Generates:
+		m.Description = "Embeds text."
 	default:
 		m.Description = "Generates text."
 	}

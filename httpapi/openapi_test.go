@@ -75,6 +75,8 @@ func TestOpenAPIDescribesSuccess(t *testing.T) {
 		{"GET", "/v1/chat/completions/{completion_id}", ""},
 		{"POST", "/v1/chat/completions/{completion_id}", `{"metadata":{"n":1}}`},
 		{"GET", "/v1/chat/completions/{completion_id}/messages", ""},
+		{"POST", "/v1/embeddings", `{"model":"svc-preview","input":["x","y"],"dimensions":4}`},
+		{"POST", "/v1/embeddings", `{"model":"svc-preview","input":"x","encoding_format":"base64"}`},
 		{"POST", "/v1/conversations", ""},
 		{"GET", "/v1/conversations/{conversation_id}", ""},
 		{"POST", "/v1/conversations/{conversation_id}", `{"metadata":null}`},

@@ -20,6 +20,7 @@ type Info struct {
 	Created          int64    // Unix seconds, for the model list
 	Generates        bool     // may be named in Responses and Chat Completions
 	Decides          bool     // may be named in Decisions
+	Embeds           bool     // may be named in Embeddings
 	ContextWindow    int      // tokens; 0 is [DefaultContextWindow]
 	ReasoningEfforts []string // those of [Efforts] that it takes; nil is all
 

@@ -29,33 +29,38 @@ type Hooks struct {
 	Stream bool
 }
 
-// Call is a call of a model: of the two fields the one is set that says for what.
+// Call is a call of a model: of the fields the one is set that says for what.
 type Call struct {
 	Request *Request      // to generate
 	Score   *ScoreRequest // to decide
+	Embed   *EmbedRequest // to embed
 }
 
 // Tenant returns whom the call is for: the ID of an organization.
 func (c *Call) Tenant() string {
-	if c.Score != nil {
+	switch {
+	case c.Score != nil:
 		return c.Score.Tenant
+	case c.Embed != nil:
+		return c.Embed.Tenant
 	}
 	return c.Request.Tenant
 }
 
-// Answer is what a model answered a [Call] with: Scores to one that decides, the
-// other fields to one that generates.
+// Answer is what a model answered a [Call] with: Scores to one that decides,
+// Embeddings to one that embeds, the other fields to one that generates.
 type Answer struct {
 	Text      string
 	ToolCalls []ToolCall
 	Reason    FinishReason
 	Usage     Usage // not to be changed
 
-	Scores *Scores
+	Scores     *Scores
+	Embeddings *Embeddings
 }
 
 // WithHooks returns b with hooks around each call, or b itself where there are
-// none. It generates, scores, counts tokens and lists its models as b does. What
+// none. It generates, scores, embeds, counts tokens and lists its models as b does. What
 // else a driver may be able to do is hidden: no call goes past the hooks.
 func WithHooks(b Backend, h Hooks) Backend {
 	if h.Before == nil && h.After == nil {
@@ -72,6 +77,9 @@ type hooked struct {
 // hookedScorer is a hooked backend that scores.
 type hookedScorer struct{ hooked }
 
+// hookedEmbedder is a hooked backend that embeds.
+type hookedEmbedder struct{ hooked }
+
 var _ driver.Asker = hooked{}
 
 // As implements [driver.Asker]: there is no Unwrap, so that what is not here is
@@ -81,6 +89,10 @@ func (h hooked) As(target any) (ok bool) {
 	case *Scorer:
 		if _, ok = driver.As[Scorer](h.inner); ok {
 			*t = hookedScorer{h}
+		}
+	case *Embedder:
+		if _, ok = driver.As[Embedder](h.inner); ok {
+			*t = hookedEmbedder{h}
 		}
 	case *TokenCounter:
 		*t, ok = driver.As[TokenCounter](h.inner)
@@ -138,6 +150,26 @@ func (h hookedScorer) Score(ctx context.Context, req *ScoreRequest) (*Scores, er
 		return scores, nil
 	}
 	return answer.Scores, nil
+}
+
+// Embed implements [Embedder].
+func (h hookedEmbedder) Embed(ctx context.Context, req *EmbedRequest) (*Embeddings, error) {
+	call := &Call{Embed: req.clone()}
+	if err := h.before(ctx, call); err != nil {
+		return nil, err
+	}
+	embeddings, err := h.inner.Embed(ctx, call.Embed)
+	if err != nil || h.hooks.After == nil {
+		return embeddings, err
+	}
+	answer := &Answer{Embeddings: embeddings, Usage: Usage{InputTokens: embeddings.InputTokens}}
+	if err := h.hooks.After(ctx, call, answer); err != nil {
+		return nil, err
+	}
+	if h.hooks.Stream {
+		return embeddings, nil
+	}
+	return answer.Embeddings, nil
 }
 
 // answering is an answer on its way through the hooks.

@@ -143,3 +143,33 @@ func TestNoCallGoesPastTheHooks(t *testing.T) {
 		t.Error("a backend that cannot score can, with hooks")
 	}
 }
+
+func TestHooksSeeEmbeddings(t *testing.T) {
+	is := is.New(t)
+	embed := func(stream bool) (*model.Embeddings, error) {
+		b := model.Use(model.WithHooks(&modeltest.Script{}, model.Hooks{
+			Before: func(_ context.Context, c *model.Call) error {
+				is.Equal(c.Tenant(), "org_1")
+				c.Embed.Texts[0] = "12345678"
+				return nil
+			},
+			After: func(_ context.Context, _ *model.Call, a *model.Answer) error {
+				is.Equal(a.Usage.InputTokens, 2)
+				a.Embeddings = &model.Embeddings{InputTokens: a.Embeddings.InputTokens}
+				return nil
+			},
+			Stream: stream,
+		}))
+		req := &model.EmbedRequest{Model: model.DefaultGenerator, Tenant: "org_1", Texts: []string{"a"}}
+		defer func() { is.Equal(req.Texts[0], "a") }()
+		return b.Embed(t.Context(), req)
+	}
+	e, err := embed(false)
+	is.NoErr(err)
+	is.Equal(e.Vectors, nil)
+	e, err = embed(true)
+	is.NoErr(err)
+	is.Equal(len(e.Vectors), 1)
+	_, err = model.Use(modeltest.Plain(&modeltest.Script{})).Embed(t.Context(), &model.EmbedRequest{})
+	is.Equal(err, model.ErrNoEmbedder)
+}

@@ -12,11 +12,12 @@ import (
 // does, and what a driver may do besides, with what holds where it does not. All
 // methods may be called concurrently.
 type Models struct {
-	driver  Backend
-	scorer  Scorer // nil: the driver is none; so are those below
-	labeler Labeler
-	counter TokenCounter // how the driver counts
-	lister  Lister       // which models it has
+	driver   Backend
+	scorer   Scorer // nil: the driver is none; so are those below
+	labeler  Labeler
+	embedder Embedder
+	counter  TokenCounter // how the driver counts
+	lister   Lister       // which models it has
 }
 
 // Use returns the Models of a driver, or b itself where it is one.
@@ -27,6 +28,7 @@ func Use(b Backend) *Models {
 	m := &Models{driver: b}
 	m.scorer, _ = driver.As[Scorer](b)
 	m.labeler, _ = driver.As[Labeler](b)
+	m.embedder, _ = driver.As[Embedder](b)
 	m.counter, _ = driver.As[TokenCounter](b)
 	m.lister, _ = driver.As[Lister](b)
 	return m
@@ -56,13 +58,14 @@ func (m *Models) Labels(ctx context.Context, id string, n int) []string {
 }
 
 // List returns the models. A driver that is no [Lister] has the two models that
-// the interface names: one that generates and, for a [Scorer], one that decides.
+// the interface names: one that generates (and, for an [Embedder], embeds) and, for
+// a [Scorer], one that decides.
 // The slice is shared and must not be changed.
 func (m *Models) List() []Info {
 	if m.lister != nil {
 		return m.lister.Models()
 	}
-	models := []Info{{ID: DefaultGenerator, Generates: true}}
+	models := []Info{{ID: DefaultGenerator, Generates: true, Embeds: m.embedder != nil}}
 	if m.scorer != nil {
 		models = append(models, Info{ID: DefaultDecider, Decides: true})
 	}

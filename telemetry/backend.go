@@ -17,12 +17,13 @@ import (
 const (
 	operationChat  = "chat"
 	operationScore = "score"
+	operationEmbed = "embeddings"
 )
 
 // otherModel stands for every model that is not listed.
 const otherModel = "other"
 
-// Backend returns b with its calls measured. It scores where b does.
+// Backend returns b with its calls measured. It scores and embeds where b does.
 func (t *Telemetry) Backend(b model.Backend) model.Backend {
 	return backend{telemetry: t, inner: model.Use(b)}
 }
@@ -36,19 +37,25 @@ type backend struct {
 // scorer is a backend that scores.
 type scorer struct{ backend }
 
+// embedder is a backend that embeds.
+type embedder struct{ backend }
+
 var _ driver.Asker = backend{}
 
 // Unwrap returns what is measured; see package driver.
 func (b backend) Unwrap() any { return b.inner }
 
-// As puts scoring through the wrapper where there is any.
-func (b backend) As(target any) bool {
-	s, ok := target.(*model.Scorer)
-	if !ok {
-		return false
-	}
-	if _, ok = driver.As[model.Scorer](b.inner); ok {
-		*s = scorer{b}
+// As puts scoring and embedding through the wrapper where there is any.
+func (b backend) As(target any) (ok bool) {
+	switch t := target.(type) {
+	case *model.Scorer:
+		if _, ok = driver.As[model.Scorer](b.inner); ok {
+			*t = scorer{b}
+		}
+	case *model.Embedder:
+		if _, ok = driver.As[model.Embedder](b.inner); ok {
+			*t = embedder{b}
+		}
 	}
 	return ok
 }
@@ -92,6 +99,17 @@ func (b scorer) Score(ctx context.Context, req *model.ScoreRequest) (*model.Scor
 	}
 	call.end(err)
 	return scores, err
+}
+
+// Embed implements model.Embedder.
+func (b embedder) Embed(ctx context.Context, req *model.EmbedRequest) (*model.Embeddings, error) {
+	ctx, call := b.begin(ctx, operationEmbed, req.Model)
+	embeddings, err := b.inner.Embed(ctx, req)
+	if err == nil {
+		call.usage = model.Usage{InputTokens: embeddings.InputTokens}
+	}
+	call.end(err)
+	return embeddings, err
 }
 
 // call is a call of a model under way.

@@ -37,10 +37,10 @@ func oneUpstream(url, key, name string) (models, error) {
 		info.OwnedBy = "upstream"
 		return openai.Model{Info: info, Targets: targets}
 	}
-	others := one(model.Info{Generates: true})
+	others := one(model.Info{Generates: true, Embeds: true})
 	m := models{options: &openai.Options{
 		Models: []openai.Model{
-			one(model.Info{ID: model.DefaultGenerator, Generates: true}),
+			one(model.Info{ID: model.DefaultGenerator, Generates: true, Embeds: true}),
 			one(model.Info{ID: model.DefaultDecider, Decides: true}),
 		},
 		Others: &others,
@@ -203,12 +203,12 @@ func (d *decoder) server(n *jsonin.Node) *openai.Server {
 
 // model decodes a model, whose prices and name are up to the caller.
 func (d *decoder) model(n *jsonin.Node, name string) openai.Model {
-	only(n, "id", "owned_by", "generates", "decides", "context_window", "vision", "reasoning_efforts", "debias",
+	only(n, "id", "owned_by", "generates", "decides", "embeds", "context_window", "vision", "reasoning_efforts", "debias",
 		"ask_probabilities", "prices", "targets", "aliases", "label_mass", "prior_states")
 	m := openai.Model{
 		Info: model.Info{
 			OwnedBy: n.Field("owned_by").Text(), ContextWindow: positive(n.Field("context_window")),
-			Generates: n.Field("generates").True(), Decides: n.Field("decides").True(), Debias: orders(n.Field("debias")),
+			Generates: n.Field("generates").True(), Decides: n.Field("decides").True(), Embeds: n.Field("embeds").True(), Debias: orders(n.Field("debias")),
 			PriorStates: positive(n.Field("prior_states")),
 		},
 		Vision: n.Field("vision").True(), AskProbabilities: n.Field("ask_probabilities").True(),
@@ -221,8 +221,8 @@ func (d *decoder) model(n *jsonin.Node, name string) openai.Model {
 	if name == "" && !n.Field("id").Absent() {
 		n.Field("id").Fail("has no meaning here")
 	}
-	if !m.Info.Generates && !m.Info.Decides {
-		n.Fail("must have generates or decides, or both, that are true")
+	if !m.Info.Generates && !m.Info.Decides && !m.Info.Embeds {
+		n.Fail("must have at least one of generates, decides and embeds that is true")
 	}
 	m.Info.ReasoningEfforts, m.Efforts = efforts(n.Field("reasoning_efforts"))
 	for _, t := range n.Field("targets").Items(maxTargets) {

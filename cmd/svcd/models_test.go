@@ -91,7 +91,7 @@ func TestConfigIsRefused(t *testing.T) {
 		"no url":           {`{"servers":{"s":{}},"models":[]}`, "servers.s must have a url."},
 		"key not set":      {`{"servers":{"s":{"url":"http://h","key_env":"X"}},"models":[]}`, "servers.s.key_env names the environment variable X, which is not set."},
 		"duration":         {`{"servers":{"s":{"url":"http://h","queue_wait":"5"}},"models":[]}`, `servers.s.queue_wait must be a duration such as "30s" or "5m".`},
-		"nothing to do":    {`{` + servers + `,"models":[{"id":"a",` + targets + `}]}`, "models[0] must have generates or decides, or both, that are true."},
+		"nothing to do":    {`{` + servers + `,"models":[{"id":"a",` + targets + `}]}`, "models[0] must have at least one of generates, decides and embeds that is true."},
 		"no id":            {`{` + servers + `,"models":[{"generates":true,` + targets + `}]}`, "models[0] must have an id."},
 		"id of others":     {`{` + servers + `,"models":[],"others":{"id":"a","generates":true,` + targets + `}}`, "others.id has no meaning here."},
 		"unknown server":   {`{` + servers + `,"models":[{"id":"a","generates":true,"targets":[{"server":"t"}]}]}`, "models[0].targets[0] must have a server that is one of servers."},

@@ -6,7 +6,8 @@
 // It reads; it does not reason. An answer is made of sentences that stand in
 // the conversation, a tool is called because its name or description has words
 // of the question, the fields of structured output are values found in the
-// text, and a decision weighs the words that an option shares with the state.
+// text, a decision weighs the words that an option shares with the state, and an
+// embedding has a place for each word.
 // Nothing is inferred, composed or known beyond the request and a few short
 // word lists of English.
 //
@@ -34,6 +35,7 @@ type Backend struct {
 var (
 	_ model.Backend      = (*Backend)(nil)
 	_ model.Scorer       = (*Backend)(nil)
+	_ model.Embedder     = (*Backend)(nil)
 	_ model.Lister       = (*Backend)(nil)
 	_ model.TokenCounter = (*Backend)(nil)
 )
@@ -45,7 +47,7 @@ const released = 1767225600
 func New() *Backend {
 	return &Backend{
 		infos: []model.Info{
-			{ID: model.DefaultGenerator, OwnedBy: "built-in", Created: released, Generates: true, ContextWindow: model.DefaultContextWindow},
+			{ID: model.DefaultGenerator, OwnedBy: "built-in", Created: released, Generates: true, Embeds: true, ContextWindow: model.DefaultContextWindow},
 			{ID: model.DefaultDecider, OwnedBy: "built-in", Created: released, Decides: true, ContextWindow: model.DefaultContextWindow},
 		},
 		lexicon:  newLexicon(),

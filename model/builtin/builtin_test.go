@@ -159,7 +159,7 @@ func TestPromptOverTheWindowIsRejected(t *testing.T) {
 func TestModels(t *testing.T) {
 	is := is.New(t)
 	is.Equal(model.Use(New()).List(), []model.Info{
-		{ID: "svc-preview", OwnedBy: "built-in", Created: released, Generates: true, ContextWindow: 393216},
+		{ID: "svc-preview", OwnedBy: "built-in", Created: released, Generates: true, Embeds: true, ContextWindow: 393216},
 		{ID: "svc-snap-preview", OwnedBy: "built-in", Created: released, Decides: true, ContextWindow: 393216},
 	})
 	_, ok := model.Use(New()).Find("other")

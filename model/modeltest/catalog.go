@@ -18,6 +18,7 @@ var listRules = []rule{
 			t.Error("the list is empty")
 		}
 		_, scores := driver.As[model.Scorer](s.driver)
+		_, embeds := driver.As[model.Embedder](s.driver)
 		seen := map[string]bool{}
 		for _, info := range infos {
 			found, ok := s.Find(info.ID)
@@ -28,7 +29,7 @@ var listRules = []rule{
 				t.Errorf("the ID %q is empty or listed twice", info.ID)
 			}
 			seen[info.ID] = true
-			if !info.Generates && !info.Decides || info.Decides && !scores {
+			if !info.Generates && !info.Decides && !info.Embeds || info.Decides && !scores || info.Embeds && !embeds {
 				t.Errorf("%+v cannot be used", info)
 			}
 			for _, effort := range info.ReasoningEfforts {

@@ -11,9 +11,9 @@ import (
 // Options tell [Run] about the backend under test. The zero value is for a
 // backend that follows its requests.
 type Options struct {
-	// Model and Decider are the models to test; empty stands for the first one
-	// in the backend's list that generates or decides.
-	Model, Decider string
+	// Model, Decider and Embedder are the models to test; empty stands for the
+	// first one in the backend's list that generates, decides or embeds.
+	Model, Decider, Embedder string
 
 	// Scripted is set for a double that answers without reading the request: the
 	// rules about what an answer says (tool choice, format, length, stop
@@ -33,6 +33,7 @@ type subject struct {
 	*model.Models
 	driver             model.Backend
 	generator, decider string
+	embedder           string // empty: no model embeds
 }
 
 // Run tests a backend against the contract of package model, its optional
@@ -45,6 +46,9 @@ func Run(t *testing.T, open func(*testing.T) model.Backend, opts Options) {
 	rules = append(rules[:len(rules):len(rules)], readingRules...)
 	if _, ok := driver.As[model.Scorer](b); ok {
 		rules = append(rules, scoreRules...)
+	}
+	if newSubject(b, opts).embedder != "" {
+		rules = append(rules, embedRules...)
 	}
 	if _, ok := driver.As[model.Lister](b); ok {
 		rules = append(rules, listRules...)
@@ -63,13 +67,16 @@ func Run(t *testing.T, open func(*testing.T) model.Backend, opts Options) {
 }
 
 func newSubject(b model.Backend, opts Options) subject {
-	s := subject{Models: model.Use(b), driver: b, generator: opts.Model, decider: opts.Decider}
+	s := subject{Models: model.Use(b), driver: b, generator: opts.Model, decider: opts.Decider, embedder: opts.Embedder}
 	for _, info := range s.List() {
 		if info.Generates && s.generator == "" {
 			s.generator = info.ID
 		}
 		if info.Decides && s.decider == "" {
 			s.decider = info.ID
+		}
+		if info.Embeds && s.embedder == "" {
+			s.embedder = info.ID
 		}
 	}
 	return s

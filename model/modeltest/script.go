@@ -39,6 +39,11 @@ type Script struct {
 	// [Distribution] makes one from a table.
 	Scores func(context.Context, *model.ScoreRequest) (*model.Scores, error)
 
+	// Embeddings answers Embed; nil makes vectors of three numbers, or as many as
+	// are wanted, that begin with a 1, and counts as EstimateTokens does. It may be
+	// called concurrently.
+	Embeddings func(context.Context, *model.EmbedRequest) (*model.Embeddings, error)
+
 	// Infos are the models; nil stands for [model.DefaultGenerator] and
 	// [model.DefaultDecider].
 	Infos []model.Info
@@ -56,6 +61,7 @@ type Script struct {
 var (
 	_ model.Backend      = (*Script)(nil)
 	_ model.Scorer       = (*Script)(nil)
+	_ model.Embedder     = (*Script)(nil)
 	_ model.Lister       = (*Script)(nil)
 	_ model.TokenCounter = (*Script)(nil)
 )
@@ -132,13 +138,38 @@ func (s *Script) Score(ctx context.Context, req *model.ScoreRequest) (*model.Sco
 	return scoresOf(req, func(model.Option) float64 { return 1 }), nil
 }
 
+// Embed implements [model.Embedder].
+func (s *Script) Embed(ctx context.Context, req *model.EmbedRequest) (*model.Embeddings, error) {
+	s.mu.Lock()
+	s.enter()
+	s.mu.Unlock()
+	defer s.end()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.Embeddings != nil {
+		return s.Embeddings(ctx, req)
+	}
+	e := &model.Embeddings{}
+	for _, text := range req.Texts {
+		vector := make([]float32, max(req.Dimensions, 3))
+		if req.Dimensions > 0 {
+			vector = vector[:req.Dimensions]
+		}
+		vector[0] = 1
+		e.Vectors = append(e.Vectors, vector)
+		e.InputTokens += model.EstimateTokens(text)
+	}
+	return e, nil
+}
+
 // Models implements [model.Lister].
 func (s *Script) Models() []model.Info {
 	if s.Infos != nil {
 		return s.Infos
 	}
 	return []model.Info{
-		{ID: model.DefaultGenerator, Generates: true},
+		{ID: model.DefaultGenerator, Generates: true, Embeds: true},
 		{ID: model.DefaultDecider, Decides: true},
 	}
 }
@@ -186,7 +217,7 @@ func (s *Script) ScoreCalls() []ScoreCall {
 	return slices.Clone(s.scores)
 }
 
-// UnderWay returns how many calls of Generate and Score are under way.
+// UnderWay returns how many calls of Generate, Score and Embed are under way.
 func (s *Script) UnderWay() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,7 +76,7 @@ func (d *double) backend(t testing.TB, options ...func(*Options)) *Backend {
 	server := &Server{URL: d.url}
 	target := []Target{{Server: server, Model: "double"}}
 	o := Options{Logger: slog.New(slog.DiscardHandler), Models: []Model{
-		{Info: model.Info{ID: model.DefaultGenerator, Generates: true}, Targets: target},
+		{Info: model.Info{ID: model.DefaultGenerator, Generates: true, Embeds: true}, Targets: target},
 		{Info: model.Info{ID: model.DefaultDecider, Decides: true}, Vision: true, Targets: target},
 	}}
 	for _, option := range options {
@@ -121,6 +121,8 @@ func (d *double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"default_generation_settings":{"n_ctx":%d}}`, d.window)
 	case r.URL.Path == "/v1/chat/completions":
 		d.chat(w, r, gjson.ParseBytes(body))
+	case r.URL.Path == "/v1/embeddings":
+		embed(w, gjson.ParseBytes(body))
 	case r.URL.Path == "/tokenize" && d.tokenizer != "":
 		d.tokenize(w, gjson.ParseBytes(body))
 	default:
@@ -139,6 +141,16 @@ func (d *double) tokenize(w http.ResponseWriter, req gjson.Result) {
 }
 
 // refuse answers with an error as Ollama writes it.
+// embed gives each text its length and its first byte.
+func embed(w http.ResponseWriter, req gjson.Result) {
+	var vectors []string
+	for _, text := range req.Get("input").Array() {
+		vectors = append(vectors, fmt.Sprintf(`{"embedding":[%d,%d]}`, len(text.Str), text.Str[0]))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"data":[%s]}`, strings.Join(vectors, ","))
+}
+
 func refuse(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -13,7 +13,7 @@
 // [Server] answers for it. The files are named for what happens to a request:
 // retry.go chooses a target, server.go sends, sse.go and chunk.go read the
 // answer, generate.go and toolcalls.go make events of it, score.go and labels.go
-// read distributions, tokens.go counts.
+// read distributions, embed.go reads vectors, tokens.go counts.
 //
 // Package model is the contract, and cmd/svcd the next to read: it configures a backend.
 package openai
@@ -161,7 +161,7 @@ func orElse[T comparable](v *T, otherwise T) {
 }
 
 // Backend answers with models on model servers. It is a [model.Scorer], a
-// [model.Lister] and a [model.TokenCounter], and must be closed.
+// [model.Embedder], a [model.Lister] and a [model.TokenCounter], and must be closed.
 type Backend struct {
 	log     *slog.Logger
 	models  []*served
@@ -176,6 +176,7 @@ var (
 	_ model.Backend      = (*Backend)(nil)
 	_ model.Scorer       = (*Backend)(nil)
 	_ model.Labeler      = (*Backend)(nil)
+	_ model.Embedder     = (*Backend)(nil)
 	_ model.Lister       = (*Backend)(nil)
 	_ model.TokenCounter = (*Backend)(nil)
 )

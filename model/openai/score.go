@@ -253,18 +253,8 @@ func (t *target) complete(ctx context.Context, w *wireRequest) (gjson.Result, *e
 		return gjson.Result{}, nil, err
 	}
 	defer x.close()
-	data, err := x.read()
-	if err != nil {
-		return gjson.Result{}, nil, err
-	}
-	if !gjson.ValidBytes(data) {
-		return gjson.Result{}, nil, x.nonsense(errNotJSON)
-	}
-	answer := gjson.ParseBytes(data)
-	if report := answer.Get("error"); report.Exists() && report.Type != gjson.Null {
-		return gjson.Result{}, nil, x.reported(report, data)
-	}
-	return answer, x, nil
+	answer, err := x.whole(maxEvent)
+	return answer, x, err
 }
 
 // unusable returns the error for an answer that makes no decision, whoever is

@@ -170,13 +170,32 @@ func (x *exchange) streams() bool {
 	return !strings.HasPrefix(x.resp.Header.Get("Content-Type"), "application/json")
 }
 
+// whole returns the JSON of the whole body, of a bounded size, or the error that it
+// reports.
+func (x *exchange) whole(limit int64) (gjson.Result, error) {
+	data, err := x.readUpTo(limit)
+	if err != nil {
+		return gjson.Result{}, err
+	}
+	if !gjson.ValidBytes(data) {
+		return gjson.Result{}, x.nonsense(errNotJSON)
+	}
+	answer := gjson.ParseBytes(data)
+	if report := answer.Get("error"); report.Exists() && report.Type != gjson.Null {
+		return gjson.Result{}, x.reported(report, data)
+	}
+	return answer, nil
+}
+
 // read returns the whole body, of a bounded size.
-func (x *exchange) read() ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(x.resp.Body, maxEvent+1))
+func (x *exchange) read() ([]byte, error) { return x.readUpTo(maxEvent) }
+
+func (x *exchange) readUpTo(limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(x.resp.Body, limit+1))
 	if err != nil {
 		return nil, x.broken(err)
 	}
-	if len(data) > maxEvent {
+	if int64(len(data)) > limit {
 		return nil, x.nonsense(errTooLong)
 	}
 	return data, nil

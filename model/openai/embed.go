@@ -1,0 +1,121 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+const (
+	// A vector has at most maxVector bytes of JSON, and those of one request
+	// maxVectors together.
+	maxVector  = 256 << 10
+	maxVectors = 256 << 20
+)
+
+var errVectors = errors.New("openai: the server did not give each text a vector")
+
+// wireEmbed is a request for embeddings. The format is named because some servers
+// have another default.
+type wireEmbed struct {
+	Model          string   `json:"model"`
+	Input          []string `json:"input"`
+	EncodingFormat string   `json:"encoding_format"`
+	Dimensions     int      `json:"dimensions,omitempty"`
+}
+
+// Embed implements [model.Embedder].
+func (b *Backend) Embed(ctx context.Context, req *model.EmbedRequest) (e *model.Embeddings, err error) {
+	m := b.find(req.Model)
+	if m == nil {
+		return nil, notFound(req.Model, nil)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = m.do(ctx, req.Tenant, func(ctx context.Context, t *target) (err error) {
+		e, err = t.embed(ctx, req)
+		if f, ok := errors.AsType[*failure](err); ok && f.status == http.StatusNotFound && m == b.others {
+			return notFound(req.Model, f.fault.Err) // no failure: it is final
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if e.InputTokens == 0 { // the server has not counted
+		for _, text := range req.Texts {
+			e.InputTokens += b.estimateText(text)
+		}
+	}
+	return e, nil
+}
+
+func (t *target) embed(ctx context.Context, req *model.EmbedRequest) (*model.Embeddings, error) {
+	body, err := json.Marshal(wireEmbed{Model: t.model(req.Model), Input: req.Texts, EncodingFormat: "float", Dimensions: req.Dimensions})
+	if err != nil {
+		return nil, err
+	}
+	x, err := t.send(ctx, http.MethodPost, t.URL+"/embeddings", body)
+	if err != nil {
+		return nil, err
+	}
+	defer x.close()
+	answer, err := x.whole(min(int64(len(req.Texts)+1)*maxVector, maxVectors))
+	if err != nil {
+		return nil, err
+	}
+	e := &model.Embeddings{InputTokens: max(0, int(answer.Get("usage.prompt_tokens").Int()))}
+	if e.Vectors, err = vectors(answer.Get("data"), len(req.Texts)); err != nil {
+		return nil, x.nonsense(err)
+	}
+	return e, nil
+}
+
+// vectors reads one vector for each text, which may come in any order.
+func vectors(data gjson.Result, texts int) ([][]float32, error) {
+	found := make([][]float32, texts)
+	length, count := 0, 0
+	data.ForEach(func(_, item gjson.Result) bool {
+		index := count
+		if named := item.Get("index"); named.Exists() {
+			index = int(named.Int())
+		}
+		if count++; index < 0 || index >= texts || found[index] != nil {
+			count = -1
+			return false
+		}
+		found[index] = vector(item.Get("embedding"), length)
+		length = len(found[index])
+		if length == 0 {
+			count = -1
+		}
+		return count > 0
+	})
+	if count != texts {
+		return nil, errVectors
+	}
+	return found, nil
+}
+
+// vector reads a vector of a length, 0 for any. It returns nil where there is none.
+func vector(list gjson.Result, length int) []float32 {
+	v := make([]float32, 0, length)
+	finite := true
+	list.ForEach(func(_, number gjson.Result) bool {
+		x := float32(number.Num)
+		finite = number.Type == gjson.Number && !math.IsInf(float64(x), 0)
+		v = append(v, x)
+		return finite
+	})
+	if !finite || length > 0 && len(v) != length {
+		return nil
+	}
+	return v
+}
