@@ -164,9 +164,15 @@ func (s *socket) send(ctx context.Context, data []byte) error {
 	return s.conn.Write(ctx, websocket.MessageText, data)
 }
 
-// refuse says why there is no turn. The connection goes on.
+// refuse says why there is no turn, with OpenAI's code where a connection has no
+// such response: clients look for that to begin a new chain. The connection goes on.
 func (s *socket) refuse(ctx context.Context, err error) error {
 	e := fault.From(err)
+	if e.Code == "response_not_found" {
+		missing := *e
+		missing.Code = "previous_response_not_found"
+		e = &missing
+	}
 	w := jsonout.Writer{}
 	w.Object()
 	w.Name("type").String(string(responses.EventError))

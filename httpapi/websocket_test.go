@@ -139,7 +139,7 @@ func TestUnstoredTurnsOfAConnection(t *testing.T) {
 		t.Helper()
 		_, refused := ask(t, conn, message)
 		is.Equal(refused.Status, 404)
-		is.Equal(refused.Code, "response_not_found")
+		is.Equal(refused.Code, "previous_response_not_found")
 	}
 	missing(c.dial(t), create(`"input":"more",`+unstored(last.Response.ID)))
 	_, failed := ask(t, conn, create(`"input":"more",`+unstored(last.Response.ID)))
