@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -174,7 +176,8 @@ func TestMessagesThatAreRefused(t *testing.T) {
 	is.Equal(res.StatusCode, 426)
 }
 
-// BenchmarkTurn compares what a turn costs over a WebSocket and over HTTP.
+// BenchmarkTurn compares what a turn costs over a WebSocket and over HTTP, for
+// clients that decode every event.
 func BenchmarkTurn(b *testing.B) {
 	script := &modeltest.Script{Infos: nil}
 	answer := modeltest.Text(strings.Split(strings.Repeat("word |", 50), "|")[:50]...)
@@ -196,8 +199,19 @@ func BenchmarkTurn(b *testing.B) {
 			req.Header.Set("Authorization", "Bearer "+c.key)
 			res, err := http.DefaultClient.Do(req)
 			check(b, err)
-			_, err = io.Copy(io.Discard, res.Body)
-			check(b, err)
+			lines := bufio.NewScanner(res.Body)
+			lines.Buffer(nil, 1<<20)
+			var last said
+			for lines.Scan() {
+				if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: ")); ok {
+					last = said{}
+					check(b, json.Unmarshal(data, &last))
+				}
+			}
+			check(b, lines.Err())
+			if last.Type != "response.completed" {
+				b.Fatalf("the last event is %q", last.Type)
+			}
 			res.Body.Close()
 		}
 	})
