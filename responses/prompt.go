@@ -1,10 +1,67 @@
 package responses
 
 import (
+	"slices"
+
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
+
+// entries are the history and the input. What was said before the last compaction
+// is left out, but the instructions among it.
+func (t *turn) entries() []conversations.Entry {
+	entries := t.point.Entries[:len(t.point.Entries):len(t.point.Entries)]
+	entries = t.with(entries, t.input)
+	for i, e := range slices.Backward(entries) {
+		if _, ok := e.Item.(*conversations.Compaction); ok {
+			return append(instructionsOf(entries[:i]), entries[i:]...)
+		}
+	}
+	return entries
+}
+
+func (t *turn) with(entries []conversations.Entry, items []conversations.Item) []conversations.Entry {
+	for _, item := range items {
+		entries = append(entries, conversations.Entry{Turn: t.response.ID, Item: item})
+	}
+	return entries
+}
+
+// request is what the model is sent next: the history, the input, and what the
+// turn has so far.
+func (t *turn) request() *model.Request {
+	messages := t.opening
+	if len(t.response.Output) > 0 {
+		messages = t.messages()
+	} else if messages == nil {
+		messages = slices.Clip(t.messages())
+		t.opening = messages
+	}
+	req := t.settings.Request(messages)
+	req.Reasoning = true
+	req.Tenant, req.Whole = t.caller.Organization, !t.announced
+	return req
+}
+
+// messages builds the prompt of a request.
+func (t *turn) messages() []model.Message {
+	entries, output := t.entries(), t.response.Output
+	if t.cut > 0 {
+		entries = append(instructionsOf(entries[:t.cut]), entries[t.cut:]...)
+	}
+	if t.compaction != nil {
+		kept := entries[len(entries)-t.kept:]
+		entries = t.with(instructionsOf(entries[:len(entries)-t.kept]), []conversations.Item{t.compaction})
+		entries, output = append(entries, kept...), output[1:]
+	}
+	entries = t.with(entries, output)
+	entries = ofTask(entries, t.settings.Model)
+	return buildMessages(t.req.Instructions, entries, func(id string) model.Document { return t.documents[id] })
+}
+
+// cutAt leaves entries out of the prompt; see [turn].
+func (t *turn) cutAt(n int) { t.cut, t.opening = n, nil }
 
 // prompt turns items into the messages that a model reads. It only ever appends:
 // the messages for a turn begin with those for the turn before it and its
@@ -25,7 +82,7 @@ type prompt struct {
 // messages builds the messages for a history and what the turn has so far.
 // document returns a file as the model reads it.
 func buildMessages(instructions string, entries []conversations.Entry, document func(id string) model.Document) []model.Message {
-	p := &prompt{outputs: map[string][]model.Part{}}
+	p := &prompt{outputs: map[string][]model.Part{}, messages: make([]model.Message, 0, len(entries)+1)}
 	if instructions != "" {
 		p.messages = append(p.messages, model.TextMessage(model.System, instructions))
 	}

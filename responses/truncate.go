@@ -26,10 +26,11 @@ func (t *turn) fit(ctx context.Context) error {
 		return err
 	}
 	entries := t.entries()
-	t.cut, err = t.shortest(ctx, cuts(entries), func(cut int) *model.Request {
-		t.cut = cut
+	cut, err := t.shortest(ctx, cuts(entries), func(cut int) *model.Request {
+		t.cutAt(cut)
 		return t.request()
 	})
+	t.cutAt(cut)
 	t.response.Truncated = t.cut - len(instructionsOf(entries[:t.cut]))
 	return err
 }

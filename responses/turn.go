@@ -39,6 +39,7 @@ type turn struct {
 	compaction *conversations.Compaction // that the turn has made, the first of its output
 	kept       int                       // how many entries come behind it in the prompt
 	cut        int                       // how many entries are left out of the prompt, but the instructions among them
+	opening    []model.Message           // the prompt while there is no output, once it is built for the cut
 	documents  map[string]model.Document // by file ID
 	read       int                       // bytes of documents, as often as they are referred to
 	response   *Response
@@ -181,8 +182,10 @@ func (t *turn) checkSize() error {
 // left out, as reasoning is.
 func (t *turn) resolve(ctx context.Context, input []conversations.Item) ([]conversations.Item, error) {
 	known := map[string]bool{}
-	for _, e := range t.point.Entries {
-		known[e.Item.ItemID()] = true
+	if slices.ContainsFunc(input, refers) {
+		for _, e := range t.point.Entries {
+			known[e.Item.ItemID()] = true
+		}
 	}
 	found, err := t.referred(ctx, input, known)
 	if err != nil {
@@ -232,45 +235,9 @@ func reference(item conversations.Item) (id string, ok bool) {
 	return "", false
 }
 
-// entries are the history and the input. What was said before the last compaction
-// is left out, but the instructions among it.
-func (t *turn) entries() []conversations.Entry {
-	entries := t.point.Entries[:len(t.point.Entries):len(t.point.Entries)]
-	entries = t.with(entries, t.input)
-	for i, e := range slices.Backward(entries) {
-		if _, ok := e.Item.(*conversations.Compaction); ok {
-			return append(instructionsOf(entries[:i]), entries[i:]...)
-		}
-	}
-	return entries
-}
-
-func (t *turn) with(entries []conversations.Entry, items []conversations.Item) []conversations.Entry {
-	for _, item := range items {
-		entries = append(entries, conversations.Entry{Turn: t.response.ID, Item: item})
-	}
-	return entries
-}
-
-// request is what the model is sent next: the history, the input, and what the
-// turn has so far.
-func (t *turn) request() *model.Request {
-	entries, output := t.entries(), t.response.Output
-	if t.cut > 0 {
-		entries = append(instructionsOf(entries[:t.cut]), entries[t.cut:]...)
-	}
-	if t.compaction != nil {
-		kept := entries[len(entries)-t.kept:]
-		entries = t.with(instructionsOf(entries[:len(entries)-t.kept]), []conversations.Item{t.compaction})
-		entries, output = append(entries, kept...), output[1:]
-	}
-	entries = t.with(entries, output)
-	entries = ofTask(entries, t.settings.Model)
-	req := t.settings.Request(buildMessages(t.req.Instructions, entries,
-		func(id string) model.Document { return t.documents[id] }))
-	req.Reasoning = true
-	req.Tenant, req.Whole = t.caller.Organization, !t.announced
-	return req
+func refers(item conversations.Item) bool {
+	_, ok := reference(item)
+	return ok
 }
 
 // run makes the turn.
