@@ -17,7 +17,7 @@ const module = "github.com/seed-506d8e5d/svc"
 // Imports run downwards: cmd, httpapi, svc, the domain packages, and what they
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
-	"cmd/svcd": {"", "decisions", "decisions/calibration", "console", "driver", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
+	"cmd/svcd": {"", "decisions", "decisions/calibration", "decisions/evaluation", "console", "driver", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
 		"files", "telemetry"},
 	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses"},
 	"examples": {"", "*"},
@@ -36,6 +36,7 @@ var edges = map[string][]string{
 	"conversations":         {"accounts", "fault", "internal/*", "model", "storage"},
 	"decisions":             {"accounts", "decisions/calibration", "fault", "internal/*", "model", "storage"},
 	"decisions/calibration": {},
+	"decisions/evaluation":  {"decisions/calibration"},
 	"embeddings":            {"accounts", "fault", "model"},
 	"files":                 {"accounts", "fault", "files/*", "internal/*", "model", "replicas", "storage"},
 	"files/doctext":         {"files/internal/word", "files/reading"},

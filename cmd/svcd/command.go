@@ -21,7 +21,9 @@ type command struct {
 
 // ofUser reports whether the command is one of users, who have an API key, and
 // not of the operator, who has the admin key.
-func (c command) ofUser() bool { return strings.HasPrefix(c.words, "files ") || c.words == "decide" }
+func (c command) ofUser() bool {
+	return strings.HasPrefix(c.words, "files ") || c.words == "decide" || c.words == "eval"
+}
 
 // action runs a command whose flags have been read. It has the arguments that
 // the command names.
@@ -37,7 +39,7 @@ type session struct {
 // commands is the table of all commands, in the order of the help.
 func commands() []command {
 	var all []command
-	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), fileCommands(), backupCommands(), checkCommands(), decideCommands()} {
+	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), fileCommands(), backupCommands(), checkCommands(), decideCommands(), evalCommands()} {
 		all = append(all, group...)
 	}
 	return all

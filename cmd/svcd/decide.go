@@ -309,8 +309,8 @@ func (d *deciding) decide(ctx context.Context, next func() (*row, error), out io
 				return
 			}
 			go func() {
-				answer, err := d.ask(ctx, r.state)
-				one <- result{r, answer, err}
+				a, err := d.ask(ctx, d.questions, r.state)
+				one <- result{r, a.answers, err}
 			}()
 		}
 	}()
@@ -340,20 +340,30 @@ func (d *deciding) decide(ctx context.Context, next func() (*row, error), out io
 	return failed
 }
 
-// ask decides about one state and returns the answers, or what is wrong with the
-// row as the member error. It tries again while the server is busy.
-func (d *deciding) ask(ctx context.Context, state json.RawMessage) (json.RawMessage, error) {
-	body, err := json.Marshal(map[string]any{"model": d.model, "state": state, "questions": d.questions})
+// answered is what the server says about a state: the answers, or what is wrong
+// with the row as their member error.
+type answered struct {
+	answers json.RawMessage
+	refused bool
+	tokens  int
+	took    time.Duration // the last try
+}
+
+// ask decides about one state. It tries again while the server is busy.
+func (d *deciding) ask(ctx context.Context, questions, state json.RawMessage) (answered, error) {
+	body, err := json.Marshal(map[string]any{"model": d.model, "state": state, "questions": questions})
 	if err != nil {
-		return nil, err
+		return answered{}, err
 	}
 	const tries = 6
 	for pause := time.Second / 2; ; pause *= 2 {
+		begin := time.Now()
 		status, answer, err := d.post(ctx, body)
+		took := time.Since(begin)
 		busy := err != nil || status == http.StatusTooManyRequests || status >= 500
 		switch {
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return answered{}, ctx.Err()
 		case busy && pause < time.Second/2<<tries:
 			select {
 			case <-time.After(pause):
@@ -361,22 +371,26 @@ func (d *deciding) ask(ctx context.Context, state json.RawMessage) (json.RawMess
 			}
 			continue
 		case err != nil:
-			return nil, err
+			return answered{}, err
 		}
 		var reply struct {
 			Answers json.RawMessage
-			Detail  struct{ Message string }
+			Usage   struct {
+				InputTokens int `json:"input_tokens"`
+			}
+			Detail struct{ Message string }
 		}
 		if err := json.Unmarshal(answer, &reply); err != nil {
-			return nil, fmt.Errorf("the server answered %d", status)
+			return answered{}, fmt.Errorf("the server answered %d", status)
 		}
 		switch status {
 		case http.StatusOK:
-			return reply.Answers, nil
+			return answered{answers: reply.Answers, tokens: reply.Usage.InputTokens, took: took}, nil
 		case http.StatusBadRequest: // this row does not fit the model
-			return json.Marshal(map[string]string{"error": reply.Detail.Message})
+			failure, err := json.Marshal(map[string]string{"error": reply.Detail.Message})
+			return answered{answers: failure, refused: true}, err
 		}
-		return nil, fmt.Errorf("%s (%d)", reply.Detail.Message, status)
+		return answered{}, fmt.Errorf("%s (%d)", reply.Detail.Message, status)
 	}
 }
 

@@ -1,0 +1,339 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/seed-506d8e5d/svc/decisions/calibration"
+	"github.com/seed-506d8e5d/svc/decisions/evaluation"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// maxEvalRows bounds the rows of an evaluation, which are all kept.
+const maxEvalRows = 100_000
+
+// evalCommands are the commands that say how good decisions are.
+func evalCommands() []command {
+	return []command{{
+		words: "eval", args: "LABELLED", help: "say how well models answer questions about the labelled rows of a CSV or JSONL file",
+		prepare: func(flags *flag.FlagSet) action {
+			e := &evaluating{}
+			flags.StringVar(&e.models, "models", model.DefaultDecider, "`IDs` of the models, with commas between them")
+			flags.StringVar(&e.questionsFile, "questions", "", "`file` with the object questions of a request; the right answers are in columns NAME.label")
+			flags.StringVar(&e.column, "state", "state", "`column` that is judged; where there is none, the row without its labels is")
+			flags.StringVar(&e.page, "out", "eval.html", "`file` to write the page to")
+			flags.Float64Var(&e.price, "price", 0.20, "`dollars` for a million tokens of input")
+			flags.BoolVar(&e.flips, "flips", true, "ask about each row again with the options reversed, to see which answers that changes")
+			flags.IntVar(&e.atOnce, "at-once", 8, "how `many` rows are asked about at once")
+			return e.run
+		},
+	}}
+}
+
+// evaluating is one evaluation.
+type evaluating struct {
+	deciding
+	models, page string
+	price        float64
+	flips        bool
+
+	asked []evalQuestion
+}
+
+// evalQuestion is a question whose answers are evaluated.
+type evalQuestion struct {
+	name    string
+	kind    string
+	options []string // as labels and answers name them; of a noul true and false
+}
+
+// evalRow is a row and the index of the right option of each question, -1 where
+// it has no label.
+type evalRow struct {
+	state  json.RawMessage
+	labels []int
+}
+
+// evalAnswer is a model's answer about a row: the probabilities of each question's
+// options, and those with the options reversed. ok is false where the model
+// refused the row.
+type evalAnswer struct {
+	ok            bool
+	p, reversed   [][]float64
+	cost, latency float64
+}
+
+func (e *evaluating) run(ctx context.Context, s *session, args []string) error {
+	e.session = s
+	if s.key == "" {
+		return errors.New("no API key: set -key or SVC_API_KEY")
+	}
+	if e.questionsFile == "" || e.atOnce < 1 {
+		return errors.New("-questions is required, and -at-once is at least 1")
+	}
+	reversed, err := e.readQuestions()
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.questionsFile, err)
+	}
+	rows, err := e.readRows(args[0])
+	if err != nil {
+		return fmt.Errorf("%s: %w", args[0], err)
+	}
+	models := strings.Split(e.models, ",")
+	answers := make([][]evalAnswer, len(models))
+	for i, id := range models {
+		models[i] = strings.TrimSpace(id)
+		e.model = models[i]
+		if answers[i], err = e.askAll(ctx, rows, reversed); err != nil {
+			return fmt.Errorf("%s: %w", e.model, err)
+		}
+	}
+	report := evalReport{Models: models, Rows: len(rows)}
+	for i := range e.asked {
+		report.add(&e.asked[i], i, rows, answers)
+	}
+	if err := report.print(e.stdout); err != nil {
+		return err
+	}
+	return report.write(e.page)
+}
+
+// readQuestions reads the questions and returns them with their options reversed,
+// nil where that changes nothing.
+func (e *evaluating) readQuestions() (reversed json.RawMessage, err error) {
+	if e.questions, err = os.ReadFile(e.questionsFile); err != nil {
+		return nil, err
+	}
+	var all []string
+	changes := false
+	err = eachMember(e.questions, func(name string, raw json.RawMessage) error {
+		var members map[string]json.RawMessage
+		q := evalQuestion{name: name}
+		if err := json.Unmarshal(raw, &members); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(members["type"], &q.kind); err != nil {
+			return fmt.Errorf("the question %s has no type", name)
+		}
+		var criteria []string // as they are in JSON
+		var around [2]string
+		switch q.kind {
+		case "noul":
+			q.options = []string{"true", "false"}
+		case "choice":
+			around = [2]string{"{", "}"}
+			err := eachMember(members["criteria"], func(option string, value json.RawMessage) error {
+				key, err := json.Marshal(option)
+				q.options, criteria = append(q.options, option), append(criteria, string(key)+":"+string(value))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		case "score":
+			around = [2]string{"[", "]"}
+			var levels []json.RawMessage
+			if err := json.Unmarshal(members["criteria"], &levels); err != nil {
+				return err
+			}
+			for i, level := range levels {
+				q.options, criteria = append(q.options, strconv.Itoa(i)), append(criteria, string(level))
+			}
+		default:
+			return fmt.Errorf("the question %s is of the type %s; evaluated are choice, score and noul", name, q.kind)
+		}
+		if q.kind != "noul" {
+			changes = true
+			slices.Reverse(criteria)
+			members["criteria"] = json.RawMessage(around[0] + strings.Join(criteria, ",") + around[1])
+		}
+		e.asked = append(e.asked, q)
+		key, _ := json.Marshal(name) // text always can be
+		turned, err := json.Marshal(members)
+		all = append(all, string(key)+":"+string(turned))
+		return err
+	})
+	if err != nil || !changes || !e.flips {
+		return nil, err
+	}
+	return json.RawMessage("{" + strings.Join(all, ",") + "}"), nil
+}
+
+// readRows reads the rows that have a label.
+func (e *evaluating) readRows(name string) ([]evalRow, error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	next, err := e.reader(in, isJSONL(name))
+	if err != nil {
+		return nil, err
+	}
+	var rows []evalRow
+	for number := 1; ; number++ {
+		r, err := next()
+		if err == io.EOF && len(rows) == 0 {
+			return nil, errors.New("no row has a label; the right answers are in columns NAME.label")
+		}
+		if err == io.EOF {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if number > maxEvalRows {
+			return nil, fmt.Errorf("there are more than %d rows", maxEvalRows)
+		}
+		row, labelled, err := e.labels(r)
+		if err != nil {
+			return nil, fmt.Errorf("row %d: %w", number, err)
+		}
+		if labelled {
+			rows = append(rows, row)
+		}
+	}
+}
+
+// labels finds the labels of a row. What is judged never has them.
+func (e *evaluating) labels(r *row) (found evalRow, labelled bool, err error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(r.object, &members); err != nil {
+		return found, false, err
+	}
+	found.state = r.state
+	whole := bytes.Equal(r.state, r.object)
+	for i := range e.asked {
+		q := &e.asked[i]
+		right := -1
+		value, ok := members[q.name+".label"]
+		delete(members, q.name+".label")
+		if text := cell(value); ok && text != "" && text != "null" {
+			if q.kind == "noul" {
+				text = strings.ToLower(text)
+			}
+			if right = slices.Index(q.options, text); right < 0 {
+				return found, false, fmt.Errorf("%s.label is %q and none of %s", q.name, text, strings.Join(q.options, ", "))
+			}
+			labelled = true
+		}
+		found.labels = append(found.labels, right)
+	}
+	if whole {
+		found.state, err = json.Marshal(members)
+	}
+	return found, labelled, err
+}
+
+// askAll asks a model about all rows, several at once.
+func (e *evaluating) askAll(ctx context.Context, rows []evalRow, reversed json.RawMessage) ([]evalAnswer, error) {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	answers := make([]evalAnswer, len(rows))
+	places := make(chan struct{}, e.atOnce)
+	var working sync.WaitGroup
+	for i := range rows {
+		places <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		working.Go(func() {
+			defer func() { <-places }()
+			var err error
+			if answers[i], err = e.askOne(ctx, rows[i].state, reversed); err != nil {
+				fail(err)
+			}
+		})
+	}
+	working.Wait()
+	return answers, context.Cause(ctx)
+}
+
+func (e *evaluating) askOne(ctx context.Context, state, reversed json.RawMessage) (evalAnswer, error) {
+	one, err := e.ask(ctx, e.questions, state)
+	if err != nil || one.refused {
+		return evalAnswer{}, err
+	}
+	a := evalAnswer{ok: true, cost: float64(one.tokens) * e.price / 1e6, latency: one.took.Seconds()}
+	if a.p, err = e.probabilities(one.answers, false); err != nil || reversed == nil {
+		return a, err
+	}
+	other, err := e.ask(ctx, reversed, state)
+	if err != nil || other.refused {
+		return evalAnswer{}, err
+	}
+	a.reversed, err = e.probabilities(other.answers, true)
+	return a, err
+}
+
+// probabilities reads those of each question's options, in the order of
+// evalQuestion.options. The levels of a scale that was asked reversed are counted
+// from its other end.
+func (e *evaluating) probabilities(answers json.RawMessage, reversed bool) ([][]float64, error) {
+	var all map[string]struct {
+		Noul          *float64
+		Probabilities map[string]float64
+	}
+	if err := json.Unmarshal(answers, &all); err != nil {
+		return nil, fmt.Errorf("the server's answers: %w", err)
+	}
+	found := make([][]float64, len(e.asked))
+	for i, q := range e.asked {
+		a := all[q.name]
+		if a.Noul != nil && q.kind == "noul" {
+			found[i] = []float64{*a.Noul, 1 - *a.Noul}
+			continue
+		}
+		for _, option := range q.options {
+			p, ok := a.Probabilities[option]
+			if !ok {
+				return nil, fmt.Errorf("the server's answer to %s has no probability of %s", q.name, option)
+			}
+			found[i] = append(found[i], p)
+		}
+		if reversed && q.kind == "score" {
+			slices.Reverse(found[i])
+		}
+	}
+	return found, nil
+}
+
+// cases returns what models answered to a question about the rows that have a
+// label and that every model took.
+func cases(at int, q *evalQuestion, rows []evalRow, answers [][]evalAnswer) (found [][]evaluation.Case, refused int) {
+	found = make([][]evaluation.Case, len(answers))
+	for i, row := range rows {
+		if row.labels[at] < 0 {
+			continue
+		}
+		if slices.ContainsFunc(answers, func(of []evalAnswer) bool { return !of[i].ok }) {
+			refused++
+			continue
+		}
+		for m := range answers {
+			a := &answers[m][i]
+			c := evaluation.Case{Row: calibration.Row{P: a.p[at], Right: row.labels[at]}, Flipped: math.NaN(), Cost: a.cost, Latency: a.latency}
+			if a.reversed != nil && q.kind != "noul" {
+				c.Flipped = 0
+				if likeliest(a.p[at]) != likeliest(a.reversed[at]) {
+					c.Flipped = 1
+				}
+			}
+			found[m] = append(found[m], c)
+		}
+	}
+	return found, refused
+}
+
+func likeliest(p []float64) int { return slices.Index(p, slices.Max(p)) }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// judge answers as two models: "sure" is right with 0.9, "first" likes the option
+// that is asked first. It refuses the state "long".
+func judge(t *testing.T) *httptest.Server {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		var req struct {
+			Model     string
+			State     struct{ Text string }
+			Questions struct {
+				C struct{ Criteria json.RawMessage }
+			}
+		}
+		if err == nil {
+			err = json.Unmarshal(body, &req)
+		}
+		if err != nil || strings.Contains(string(body), "label") {
+			t.Errorf("got %s: %v", body, err)
+		}
+		if req.State.Text == "long" {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"detail":{"message":"Too long."}}`)
+			return
+		}
+		a, yes := 0.1, 0.2
+		if req.State.Text == "a" {
+			a, yes = 0.9, 0.8
+		}
+		level := 0.75 // of the first level asked
+		if req.Model == "first" {
+			a = 0.1
+			if strings.HasPrefix(string(req.Questions.C.Criteria), `{"a"`) {
+				a = 0.9
+			}
+		} else if strings.HasPrefix(string(req.Questions.C.Criteria), `{"b"`) {
+			level = 0.25
+		}
+		fmt.Fprintf(w, `{"answers":{"c":{"type":"choice","probabilities":{"a":%v,"b":%v}},"n":{"type":"noul","noul":%v},`+
+			`"s":{"type":"score","probabilities":{"0":%v,"1":%v}}},"usage":{"input_tokens":1000000,"output_tokens":0}}`, a, 1-a, yes, level, 1-level)
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+func TestEval(t *testing.T) {
+	dir := t.TempDir()
+	rows, questions, page := filepath.Join(dir, "rows.csv"), filepath.Join(dir, "q.json"), filepath.Join(dir, "page.html")
+	var text strings.Builder
+	text.WriteString("Text,c.label,n.label,s.label\nlong,a,TRUE,\nunlabelled,,,\n")
+	for i := range 40 {
+		text.WriteString([]string{"a,a,true,0\n", "b,b,False,\n"}[i%2])
+	}
+	for name, content := range map[string]string{
+		rows:      text.String(),
+		questions: `{"c":{"type":"choice","criteria":{"a":null,"b":null}},"n":{"type":"noul"},"s":{"type":"score","criteria":["low","high"]}}`,
+	} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"eval", "-url", judge(t).URL, "-key", "k", "-questions", questions, "-models", "first,sure", "-price", "2", "-out", page}
+	stdout, _, err := run(t.Context(), append(args, rows)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder // with the latency left out, and single blanks
+	for line := range strings.Lines(stdout) {
+		if !strings.HasPrefix(line, "latency") {
+			got.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+		}
+	}
+	for _, want := range []string{
+		"c: 40 rows, 1 more that a model refused\nfirst sure sure − first\naccuracy 0.5 [",
+		"] 1 [1, 1] 0.5 [",           // the difference
+		"\nECE 0.4 [",                //
+		"] 0.1 [0.1, 0.1] -0.3 [",    //
+		"\nAUROC 0.5 [0.5, 0.5] 0.5", // one confidence
+		"\ncoverage at 5 % error 0 [0, 0] 1 [1, 1] 1 [1, 1]\nflips by order 1 [1, 1] 0 [0, 0] -1 [-1, -1]\ncost per row, $ 2 [2, 2] 2 [2, 2] 0 [0, 0]\n",
+		"\nconfidence, first rows mean right\n0.9–1.0 40 0.900 0.500\n",
+		"\nn: 40 rows, 1 more that a model refused\n",
+		"flips by order – – –\n", // a noul has one order
+		"\ns: 20 rows\n",
+		"flips by order 1 [1, 1] 0 [0, 0] -1 [-1, -1]\ncost per row, $ 2 [2, 2] 2 [2, 2] 0 [0, 0]\nconfidence, first rows mean right\n0.7–0.8 20 0.750 1.000\n",
+	} {
+		if !strings.Contains(got.String(), want) {
+			t.Errorf("%q is not in\n%s", want, got.String())
+		}
+	}
+	html, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if circles := strings.Count(string(html), "<circle "); circles != 6 || !strings.Contains(string(html), `cx="180" cy="100"`) || strings.Contains(string(html), "http") {
+		t.Errorf("%d circles in\n%s", circles, html)
+	}
+	if err := os.WriteFile(rows, []byte("Text,c.label\nx,other\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := run(t.Context(), append(args, rows)...); err == nil || !strings.Contains(err.Error(), `row 1: c.label is "other" and none of a, b`) {
+		t.Errorf("a wrong label: %v", err)
+	}
+}
