@@ -184,7 +184,7 @@ func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Inf
 				if err := s.checkWindow(ctx, info, base, plans[i:i+1]); err != nil {
 					return err
 				}
-				if err := s.run(ctx, own, base, plans[i:i+1]); err != nil {
+				if err := s.run(ctx, own, &subject{base: base, state: raw(state)}, plans[i:i+1]); err != nil {
 					return err
 				}
 				answers[i] = plans[i].result()

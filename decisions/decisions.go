@@ -4,7 +4,9 @@
 // A [Request] holds the state, optional images and 1 to 16 questions, each of
 // type [Noul], [Choice] or [Score]; [Service.Decide] returns a [Response] with
 // an [Answer] to each. All questions are asked about the same prefix, the state
-// and the images, so that a model server computes it once. A question with more
+// and the images, so that a model server computes it once. A server that decides
+// by itself is asked in one call, and otherwise each question is put to the model
+// as labels to choose from. A question with more
 // options than a model server shows probabilities for is asked in two levels,
 // first about groups of options and then about the options in the likely ones.
 //
@@ -117,11 +119,12 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	if err := s.checkWindow(ctx, info, base, plans); err != nil {
 		return nil, err
 	}
+	about := &subject{base: base, state: p.raw, images: p.images, scored: p.examples != ""}
 	running, done := s.accounts.Running(ctx, c)
 	defer done()
 	own, leave := s.shares.join(c.Organization)
 	defer leave()
-	if err := s.run(running, own, base, plans); err != nil {
+	if err := s.run(running, own, about, plans); err != nil {
 		return nil, accounts.Cause(running, err)
 	}
 	if info.PriorStates > 0 {

@@ -2,6 +2,8 @@ package decisions
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -136,12 +138,98 @@ func (p *plan) own() []float64 {
 	return combine(outer, within, sizes)
 }
 
-// run makes the calls of all plans: the first question's alone, so that a
+// subject is what the plans of a decision ask about.
+type subject struct {
+	base   model.ScoreRequest // what all questions that are scored share
+	state  json.RawMessage
+	images []model.Image
+	scored bool // there is more to it than a server that decides can be told
+}
+
+// run answers all plans: in one call as far as the model decides by itself, and
+// by scoring what is left. It returns when all its calls have.
+func (s *Service) run(ctx context.Context, own *share, about *subject, plans []*plan) error {
+	undecided := s.decide(ctx, own, about, plans)
+	if undecided != nil && !errors.Is(undecided, model.ErrUndecided) {
+		return undecided
+	}
+	var left []*plan
+	for _, p := range allOf(plans) {
+		if p.first.scores == nil {
+			left = append(left, p)
+		}
+	}
+	err := s.scoreAll(ctx, own, about.base, left)
+	if fault.Is(err, fault.Upstream) && fault.Is(undecided, fault.Rejected) {
+		return fault.From(undecided) // it only decides, and says what it does not take
+	}
+	return err
+}
+
+// decide has the model answer the plans by itself that it can be asked at all:
+// those about one question in one order. The error is [model.ErrUndecided] where
+// it answers none.
+func (s *Service) decide(ctx context.Context, own *share, about *subject, plans []*plan) error {
+	if about.scored || !s.models.Decides() {
+		return nil
+	}
+	req := &model.DecideRequest{Model: about.base.Model, Tenant: about.base.Tenant, State: about.state, Images: about.images}
+	var asked []*plan
+	for _, p := range plans {
+		if p.parts == nil && p.orders == nil {
+			asked, req.Questions = append(asked, p), append(req.Questions, p.question.decided())
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	if err := own.enter(ctx); err != nil {
+		return err
+	}
+	defer own.leave()
+	var d *model.Decision
+	err := guard.Call(func() (err error) {
+		d, err = s.models.Decide(ctx, req)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(d.Probabilities) != len(asked) {
+		return fault.Upstreamf(nil, "The model did not answer the questions.")
+	}
+	questions := d.QuestionTokens
+	for i, p := range asked {
+		if d.Probabilities[i] == nil {
+			continue
+		}
+		if len(d.Probabilities[i]) != len(p.question.options) {
+			return fault.Upstreamf(nil, "The model did not answer the question.")
+		}
+		p.groups = nil
+		p.first.scores = &model.Scores{Probabilities: d.Probabilities[i], StateTokens: d.StateTokens, QuestionTokens: questions}
+		questions = 0 // those of all are counted at the first
+	}
+	return nil
+}
+
+// decided returns q for a model that decides by itself.
+func (q *question) decided() model.DecideQuestion {
+	options := make([]model.DecideOption, len(q.options))
+	for i, o := range q.options {
+		options[i] = model.DecideOption{Name: o.name, Description: o.description}
+	}
+	return model.DecideQuestion{Name: q.name, Kind: model.DecideKind(q.kind), Instructions: q.instructions, Options: options, Images: q.images}
+}
+
+// scoreAll makes the calls of plans: the first question's alone, so that a
 // model server has the shared prefix in its cache when the other questions
 // come, then those together, then the calls about groups. It returns when all
 // its calls have.
-func (s *Service) run(ctx context.Context, own *share, base model.ScoreRequest, plans []*plan) error {
-	asked := allOf(plans)
+func (s *Service) scoreAll(ctx context.Context, own *share, base model.ScoreRequest, asked []*plan) error {
+	if len(asked) == 0 {
+		return nil
+	}
 	first := make([]*call, len(asked))
 	for i, p := range asked {
 		first[i] = p.first

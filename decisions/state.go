@@ -60,5 +60,6 @@ func (s *Service) resolve(ctx context.Context, c accounts.Caller, p *parsed) (er
 	if e := fault.From(err); e != nil && e.Kind == fault.Invalid {
 		return invalid("state", "%s", e.Message)
 	}
+	p.raw = raw(p.state)
 	return err
 }

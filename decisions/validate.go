@@ -31,7 +31,8 @@ type option struct {
 
 // parsed is a validated request.
 type parsed struct {
-	state     string // a string's text, or the JSON of an object or array
+	state     string          // a string's text, or the JSON of an object or array
+	raw       json.RawMessage // the state as JSON
 	reference reference
 	examples  string // as the model reads them
 	questions []question
@@ -79,7 +80,7 @@ func parse(req *Request) (*parsed, error) {
 			return nil, err
 		}
 	}
-	return &parsed{state: state, reference: referenceIn(req.State), examples: examples, questions: questions, images: images}, nil
+	return &parsed{state: state, raw: req.State, reference: referenceIn(req.State), examples: examples, questions: questions, images: images}, nil
 }
 
 func parseState(raw json.RawMessage) (string, error) {

@@ -58,10 +58,18 @@ func (s *brokenStore) View(ctx context.Context, ns storage.Namespace, fn func(st
 
 func newDecisionAPI(t testing.TB, script *modeltest.Script) *decisionAPI {
 	t.Helper()
+	a := newDecisionAPIOver(t, script)
+	a.script = script
+	return a
+}
+
+// newDecisionAPIOver is newDecisionAPI for any backend.
+func newDecisionAPIOver(t testing.TB, backend model.Backend) *decisionAPI {
+	t.Helper()
 	store := &brokenStore{Store: memstore.New()}
-	a := &decisionAPI{script: script, broken: &store.broken}
+	a := &decisionAPI{broken: &store.broken}
 	a.makeKeys(t, store)
-	service, err := svc.New(t.Context(), svc.Options{Store: store, Backend: script, Logger: slog.New(slog.DiscardHandler)})
+	service, err := svc.New(t.Context(), svc.Options{Store: store, Backend: backend, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,9 +31,10 @@ type Hooks struct {
 
 // Call is a call of a model: of the fields the one is set that says for what.
 type Call struct {
-	Request *Request      // to generate
-	Score   *ScoreRequest // to decide
-	Embed   *EmbedRequest // to embed
+	Request  *Request       // to generate
+	Score    *ScoreRequest  // to decide about one question
+	Decision *DecideRequest // to decide about all questions of a decision at once
+	Embed    *EmbedRequest  // to embed
 }
 
 // Tenant returns whom the call is for: the ID of an organization.
@@ -41,14 +42,16 @@ func (c *Call) Tenant() string {
 	switch {
 	case c.Score != nil:
 		return c.Score.Tenant
+	case c.Decision != nil:
+		return c.Decision.Tenant
 	case c.Embed != nil:
 		return c.Embed.Tenant
 	}
 	return c.Request.Tenant
 }
 
-// Answer is what a model answered a [Call] with: Scores to one that decides,
-// Embeddings to one that embeds, the other fields to one that generates.
+// Answer is what a model answered a [Call] with: Scores or Decision to one
+// that decides, Embeddings to one that embeds, the other fields to one that generates.
 type Answer struct {
 	Text      string
 	ToolCalls []ToolCall
@@ -56,11 +59,12 @@ type Answer struct {
 	Usage     Usage // not to be changed
 
 	Scores     *Scores
+	Decision   *Decision
 	Embeddings *Embeddings
 }
 
 // WithHooks returns b with hooks around each call, or b itself where there are
-// none. It generates, scores, embeds, counts tokens and lists its models as b does. What
+// none. It generates, scores, decides, embeds, counts tokens and lists its models as b does. What
 // else a driver may be able to do is hidden: no call goes past the hooks.
 func WithHooks(b Backend, h Hooks) Backend {
 	if h.Before == nil && h.After == nil {
@@ -77,6 +81,9 @@ type hooked struct {
 // hookedScorer is a hooked backend that scores.
 type hookedScorer struct{ hooked }
 
+// hookedDecider is a hooked backend that decides by itself.
+type hookedDecider struct{ hooked }
+
 // hookedEmbedder is a hooked backend that embeds.
 type hookedEmbedder struct{ hooked }
 
@@ -89,6 +96,10 @@ func (h hooked) As(target any) (ok bool) {
 	case *Scorer:
 		if _, ok = driver.As[Scorer](h.inner); ok {
 			*t = hookedScorer{h}
+		}
+	case *Decider:
+		if _, ok = driver.As[Decider](h.inner); ok {
+			*t = hookedDecider{h}
 		}
 	case *Embedder:
 		if _, ok = driver.As[Embedder](h.inner); ok {
@@ -150,6 +161,26 @@ func (h hookedScorer) Score(ctx context.Context, req *ScoreRequest) (*Scores, er
 		return scores, nil
 	}
 	return answer.Scores, nil
+}
+
+// Decide implements [Decider].
+func (h hookedDecider) Decide(ctx context.Context, req *DecideRequest) (*Decision, error) {
+	call := &Call{Decision: req.clone()}
+	if err := h.before(ctx, call); err != nil {
+		return nil, err
+	}
+	decision, err := h.inner.Decide(ctx, call.Decision)
+	if err != nil || h.hooks.After == nil {
+		return decision, err
+	}
+	answer := &Answer{Decision: decision, Usage: Usage{InputTokens: decision.StateTokens + decision.QuestionTokens, OutputTokens: decision.OutputTokens}}
+	if err := h.hooks.After(ctx, call, answer); err != nil {
+		return nil, err
+	}
+	if h.hooks.Stream {
+		return decision, nil
+	}
+	return answer.Decision, nil
 }
 
 // Embed implements [Embedder].

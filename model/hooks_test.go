@@ -173,3 +173,39 @@ func TestHooksSeeEmbeddings(t *testing.T) {
 	_, err = model.Use(modeltest.Plain(&modeltest.Script{})).Embed(t.Context(), &model.EmbedRequest{})
 	is.Equal(err, model.ErrNoEmbedder)
 }
+
+// deciding is a backend that decides by itself.
+type deciding struct{ *modeltest.Script }
+
+func (deciding) Decide(_ context.Context, req *model.DecideRequest) (*model.Decision, error) {
+	if string(req.State) == `"left"` {
+		return nil, model.ErrUndecided
+	}
+	return &model.Decision{Probabilities: [][]float64{{0.25, 0.75}}, StateTokens: len(req.State), QuestionTokens: 2}, nil
+}
+
+func TestHooksSeeWholeDecisions(t *testing.T) {
+	is := is.New(t)
+	var usage model.Usage
+	b := model.WithHooks(deciding{&modeltest.Script{}}, model.Hooks{
+		Before: func(_ context.Context, c *model.Call) error {
+			c.Decision.State = []byte(strings.ReplaceAll(string(c.Decision.State), "1234", "****"))
+			return nil
+		},
+		After: func(_ context.Context, c *model.Call, a *model.Answer) error {
+			usage = a.Usage
+			a.Decision = &model.Decision{Probabilities: [][]float64{{1, 0}}}
+			return nil
+		},
+	})
+	req := &model.DecideRequest{Tenant: "org_1", State: []byte(`"1234"`), Questions: []model.DecideQuestion{{Name: "q", Kind: model.DecideNoul}}}
+	is.Equal((&model.Call{Decision: req}).Tenant(), "org_1")
+	d, err := model.Use(b).Decide(t.Context(), req)
+	is.NoErr(err)
+	is.Equal(d.Probabilities, [][]float64{{1, 0}})
+	is.Equal(usage.InputTokens, 8)
+	is.Equal(string(req.State), `"1234"`)
+	_, err = model.Use(b).Decide(t.Context(), &model.DecideRequest{State: []byte(`"left"`)})
+	is.True(errors.Is(err, model.ErrUndecided))
+	is.True(!model.Use(model.WithHooks(&modeltest.Script{}, model.Hooks{Before: func(context.Context, *model.Call) error { return nil }})).Decides())
+}

@@ -4,7 +4,7 @@
 // A [Backend] is the driver interface, what others implement: it turns a [Request]
 // into a stream of [Event] values. That is all a model has to do. What some can do
 // besides is an interface of its own, which package driver finds through wrappers:
-// scoring labels for Decisions ([Scorer]), embedding ([Embedder]), counting tokens ([TokenCounter]) and
+// scoring labels for Decisions ([Scorer]), deciding by itself ([Decider]), embedding ([Embedder]), counting tokens ([TokenCounter]) and
 // saying which models there are ([Lister]). The service uses [Models] around a
 // driver ([Use]), which can do all of it, or says what holds instead.
 //

@@ -15,6 +15,7 @@ type Models struct {
 	driver   Backend
 	scorer   Scorer // nil: the driver is none; so are those below
 	labeler  Labeler
+	decider  Decider
 	embedder Embedder
 	counter  TokenCounter // how the driver counts
 	lister   Lister       // which models it has
@@ -28,6 +29,7 @@ func Use(b Backend) *Models {
 	m := &Models{driver: b}
 	m.scorer, _ = driver.As[Scorer](b)
 	m.labeler, _ = driver.As[Labeler](b)
+	m.decider, _ = driver.As[Decider](b)
 	m.embedder, _ = driver.As[Embedder](b)
 	m.counter, _ = driver.As[TokenCounter](b)
 	m.lister, _ = driver.As[Lister](b)
@@ -47,6 +49,18 @@ func (m *Models) Score(ctx context.Context, req *ScoreRequest) (*Scores, error) 
 	}
 	return m.scorer.Score(ctx, req)
 }
+
+// Decide answers all questions of a decision in one call; see [Decider]. The
+// error of a driver that is none is [ErrUndecided].
+func (m *Models) Decide(ctx context.Context, req *DecideRequest) (*Decision, error) {
+	if m.decider == nil {
+		return nil, ErrUndecided
+	}
+	return m.decider.Decide(ctx, req)
+}
+
+// Decides reports whether Decide may answer at all.
+func (m *Models) Decides() bool { return m.decider != nil }
 
 // Labels returns labels for the options of one question, n or as many as one call
 // can ask about; see [Labeler].

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
 	"time"
@@ -15,9 +16,10 @@ import (
 
 // The operations of a model.
 const (
-	operationChat  = "chat"
-	operationScore = "score"
-	operationEmbed = "embeddings"
+	operationChat   = "chat"
+	operationScore  = "score"
+	operationDecide = "decide"
+	operationEmbed  = "embeddings"
 )
 
 // otherModel stands for every model that is not listed.
@@ -37,6 +39,9 @@ type backend struct {
 // scorer is a backend that scores.
 type scorer struct{ backend }
 
+// decider is a backend that decides by itself.
+type decider struct{ backend }
+
 // embedder is a backend that embeds.
 type embedder struct{ backend }
 
@@ -45,12 +50,16 @@ var _ driver.Asker = backend{}
 // Unwrap returns what is measured; see package driver.
 func (b backend) Unwrap() any { return b.inner }
 
-// As puts scoring and embedding through the wrapper where there is any.
+// As puts scoring, deciding and embedding through the wrapper where there is any.
 func (b backend) As(target any) (ok bool) {
 	switch t := target.(type) {
 	case *model.Scorer:
 		if _, ok = driver.As[model.Scorer](b.inner); ok {
 			*t = scorer{b}
+		}
+	case *model.Decider:
+		if _, ok = driver.As[model.Decider](b.inner); ok {
+			*t = decider{b}
 		}
 	case *model.Embedder:
 		if _, ok = driver.As[model.Embedder](b.inner); ok {
@@ -101,6 +110,23 @@ func (b scorer) Score(ctx context.Context, req *model.ScoreRequest) (*model.Scor
 	return scores, err
 }
 
+// Decide implements model.Decider. What the model leaves to scoring is no call of
+// it.
+func (b decider) Decide(ctx context.Context, req *model.DecideRequest) (*model.Decision, error) {
+	ctx, call := b.begin(ctx, operationDecide, req.Model)
+	decision, err := b.inner.Decide(ctx, req)
+	if err == nil {
+		call.answered()
+		call.usage = model.Usage{InputTokens: decision.StateTokens + decision.QuestionTokens, OutputTokens: decision.OutputTokens}
+	}
+	if errors.Is(err, model.ErrUndecided) {
+		call.leave()
+	} else {
+		call.end(err)
+	}
+	return decision, err
+}
+
 // Embed implements model.Embedder.
 func (b embedder) Embed(ctx context.Context, req *model.EmbedRequest) (*model.Embeddings, error) {
 	ctx, call := b.begin(ctx, operationEmbed, req.Model)
@@ -148,6 +174,12 @@ func (c *call) answered() {
 	c.first = true
 	c.span.AddEvent("first token")
 	c.telemetry.firstTokens.WithLabelValues(c.operation, c.model).Observe(time.Since(c.start).Seconds())
+}
+
+// leave ends a call that was none.
+func (c *call) leave() {
+	c.telemetry.activeCalls.Dec()
+	endSpan(c.span, nil)
 }
 
 func (c *call) end(err error) {

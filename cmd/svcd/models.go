@@ -208,11 +208,12 @@ func (d *decoder) model(n *jsonin.Node, name string) openai.Model {
 	m := openai.Model{
 		Info: model.Info{
 			OwnedBy: n.Field("owned_by").Text(), ContextWindow: positive(n.Field("context_window")),
-			Generates: n.Field("generates").True(), Decides: n.Field("decides").True(), Embeds: n.Field("embeds").True(), Debias: orders(n.Field("debias")),
+			Generates: n.Field("generates").True(), Embeds: n.Field("embeds").True(), Debias: orders(n.Field("debias")),
 			PriorStates: positive(n.Field("prior_states")),
 		},
 		Vision: n.Field("vision").True(), AskProbabilities: n.Field("ask_probabilities").True(),
 	}
+	m.Info.Decides, m.Decides = decides(n.Field("decides"))
 	if mass := n.Field("label_mass").Number(); mass != nil {
 		if m.LabelMass = *mass; !(m.LabelMass > 0 && m.LabelMass <= 1) {
 			n.Field("label_mass").Fail("must be above 0 and at most 1")
@@ -283,6 +284,19 @@ func prices(n *jsonin.Node) *accounts.Prices {
 		}
 	}
 	return &p
+}
+
+// decides decodes whether a model decides: true finds out how, and the name of a
+// way is that way.
+func decides(n *jsonin.Node) (bool, openai.Decides) {
+	if !n.IsText() {
+		return n.True(), ""
+	}
+	way := openai.Decides(n.Text())
+	if !slices.Contains([]openai.Decides{openai.SystemOne, openai.Decisions, openai.ByLabels}, way) {
+		n.Fail("must be true, false, systemone, decisions or labels")
+	}
+	return true, way
 }
 
 // orders decodes in how many orders a question is asked; true is two.

@@ -100,6 +100,7 @@ func TestConfigIsRefused(t *testing.T) {
 		"no targets":       {`{` + servers + `,"models":[{"id":"a","generates":true}]}`, `openai: model "a": there are no targets`},
 		"bad url":          {`{"servers":{"s":{"url":"h:8000"}},"models":[{"id":"a","generates":true,` + targets + `}]}`, `openai: model "a": "h:8000" is not the URL of a server`},
 		"bad no_thinking":  {`{` + servers + `,"models":[{"id":"a","decides":true,"targets":[{"server":"s","no_thinking":"please"}]}]}`, `openai: model "a": there is no way "please" to keep a model from thinking`},
+		"bad decides":      {`{` + servers + `,"models":[{"id":"a","decides":"guess",` + targets + `}]}`, "models[0].decides must be true, false, systemone, decisions or labels."},
 		"the same ID":      {`{` + servers + `,"models":[{"id":"a","decides":true,` + targets + `},{"id":"a","decides":true,` + targets + `}]}`, `openai: the model ID "a" is empty or used twice`},
 		"negative numbers": {`{"servers":{"s":{"url":"http://h","concurrency":0}},"models":[]}`, "servers.s.concurrency must be at least 1."},
 	}
@@ -166,6 +167,23 @@ func TestUpstreamFlags(t *testing.T) {
 				t.Errorf("got %+v, %v\nwant %+v", c.models, err, want)
 			}
 		})
+	}
+}
+
+// TestDecides reads how models decide.
+func TestDecides(t *testing.T) {
+	for given, want := range map[string]openai.Model{
+		`true`:        {Info: model.Info{Decides: true}},
+		`"systemone"`: {Info: model.Info{Decides: true}, Decides: openai.SystemOne},
+		`"decisions"`: {Info: model.Info{Decides: true}, Decides: openai.Decisions},
+		`"labels"`:    {Info: model.Info{Decides: true}, Decides: openai.ByLabels},
+		`false`:       {},
+	} {
+		config := `{"servers":{"s":{"url":"http://h/v1"}},"models":[{"id":"m","generates":true,"decides":` + given + `,"targets":[{"server":"s"}]}]}`
+		m, err := parseModels([]byte(config), getenv)
+		if err != nil || m.options.Models[0].Info.Decides != want.Info.Decides || m.options.Models[0].Decides != want.Decides {
+			t.Errorf("%s: got %+v, %v", given, m, err)
+		}
 	}
 }
 

@@ -25,6 +25,9 @@ type known struct {
 
 	noReasoning    bool // the server refuses messages that have reasoning
 	plainReasoning bool // it calls it "reasoning", not "reasoning_content"
+
+	decides      Decides // how the target decides; empty: unknown
+	decidesUntil time.Time
 }
 
 // get returns what is known now.

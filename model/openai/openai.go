@@ -13,7 +13,7 @@
 // [Server] answers for it. The files are named for what happens to a request:
 // retry.go chooses a target, server.go sends, sse.go and chunk.go read the
 // answer, generate.go and toolcalls.go make events of it, score.go and labels.go
-// read distributions, embed.go reads vectors, tokens.go counts.
+// read distributions, decide.go asks servers that decide, embed.go reads vectors, tokens.go counts.
 //
 // Package model is the contract, and cmd/svcd the next to read: it configures a backend.
 package openai
@@ -61,6 +61,10 @@ type Model struct {
 	// LabelMass is the least probability that the labels must have together for a
 	// decision to be made of them, 0 to 1; 0 is [DefaultLabelMass].
 	LabelMass float64
+
+	// Decides is how the model makes decisions; empty finds out whether its servers
+	// decide by themselves, with a request that costs nothing.
+	Decides Decides
 
 	// AskProbabilities makes decisions by asking the model to write down its
 	// probabilities, for servers that do not report log-probabilities. They are
@@ -161,7 +165,7 @@ func orElse[T comparable](v *T, otherwise T) {
 }
 
 // Backend answers with models on model servers. It is a [model.Scorer], a
-// [model.Embedder], a [model.Lister] and a [model.TokenCounter], and must be closed.
+// [model.Decider], a [model.Embedder], a [model.Lister] and a [model.TokenCounter], and must be closed.
 type Backend struct {
 	log     *slog.Logger
 	models  []*served
@@ -176,6 +180,7 @@ var (
 	_ model.Backend      = (*Backend)(nil)
 	_ model.Scorer       = (*Backend)(nil)
 	_ model.Labeler      = (*Backend)(nil)
+	_ model.Decider      = (*Backend)(nil)
 	_ model.Embedder     = (*Backend)(nil)
 	_ model.Lister       = (*Backend)(nil)
 	_ model.TokenCounter = (*Backend)(nil)
@@ -242,6 +247,9 @@ func New(o Options) (*Backend, error) {
 func (b *Backend) serve(m *Model, running map[*Server]*server) (*served, error) {
 	if len(m.Targets) == 0 {
 		return nil, errors.New("there are no targets")
+	}
+	if !slices.Contains([]Decides{"", SystemOne, Decisions, ByLabels}, m.Decides) {
+		return nil, fmt.Errorf("there is no way %q to decide", m.Decides)
 	}
 	v := &served{Model: *m}
 	for _, t := range m.Targets {

@@ -124,8 +124,12 @@ var trials = []model.ScoreRequest{
 func (b *Backend) introduce(ctx context.Context, m *served, t *target) {
 	a := t.about(ctx)
 	attrs := []slog.Attr{slog.String("server", t.URL), slog.String("model", t.model(m.Info.ID)), slog.String("kind", string(a.kind))}
-	mass, err := math.Inf(1), error(nil)
-	if m.Info.Decides && !m.AskProbabilities {
+	mass, err, way := math.Inf(1), error(nil), ByLabels
+	if m.Info.Decides {
+		way = t.decides(ctx, m)
+		attrs = append(attrs, slog.String("decides", string(way)))
+	}
+	if m.Info.Decides && way == ByLabels && !m.AskProbabilities {
 		for i := range trials {
 			ask := trials[i]
 			ask.Model = m.Info.ID
