@@ -24,6 +24,7 @@ type config struct {
 
 	adminKey    string
 	console     bool
+	secret      string // of the console's sessions
 	maxRequests int
 	maxStreams  int
 	maxDuration time.Duration
@@ -50,6 +51,7 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
 	flags.StringVar(&c.adminKey, "admin-key", "", "a `key` that may administer at /admin/v1; without it nobody can")
 	flags.BoolVar(&c.console, "console", true, "serve pages for people at /console")
+	flags.StringVar(&c.secret, "console-secret", "", "a `text` that seals the console's sessions, the same on every server; without it they end with the process")
 	flags.IntVar(&c.maxRequests, "max-requests", httpapi.DefaultMaxRequests, "how `many` requests are worked on at once; one more is refused")
 	flags.IntVar(&c.maxStreams, "max-streams", httpapi.DefaultMaxStreams, "how `many` streams may wait for their model besides")
 	flags.DurationVar(&c.maxDuration, "max-duration", accounts.DefaultMaxDuration, "how `long` one generation may take in all")
@@ -81,6 +83,9 @@ func (e environment) config() (config, error) {
 	}
 	if c.adminKey != "" && len(c.adminKey) < minAdminKey {
 		return c, fmt.Errorf("-admin-key has %d characters; whoever guesses it can do everything, so it must have at least %d", len(c.adminKey), minAdminKey)
+	}
+	if c.secret != "" && len(c.secret) < minSecret {
+		return c, fmt.Errorf("-console-secret has %d characters; whoever guesses it can make sessions, so it must have at least %d", len(c.secret), minSecret)
 	}
 	if flags.NArg() > 0 {
 		return c, fmt.Errorf("a command comes before the flags: svcd %s", flags.Arg(0))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,12 +11,19 @@ import (
 	"github.com/seed-506d8e5d/svc/model/openai"
 )
 
+// minSecret is how many characters the secret of the console's sessions must have.
+const minSecret = 32
+
 // withConsole puts the pages for people beside the interface, unless they are
 // switched off. Where the first start made a key, link is the path of the page
 // that signs in with it.
 func (c config) withConsole(api http.Handler, service *svc.Service, key string, o console.Options) (h http.Handler, link string, err error) {
 	if !c.console {
 		return api, "", nil
+	}
+	if c.secret != "" {
+		sum := sha256.Sum256([]byte(c.secret))
+		o.Secret = sum[:]
 	}
 	pages, err := console.New(service, o)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"os"
 	"path/filepath"
@@ -20,6 +21,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/console"
 )
 
 // output collects what a server prints.
@@ -223,5 +227,42 @@ func TestShortAdminKeysAreRefused(t *testing.T) {
 	_, err := environment{args: []string{"-admin-key", "15-characters-1"}, getenv: empty, stderr: io.Discard}.config()
 	if err == nil || !strings.Contains(err.Error(), "at least 16") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestConsoleSecret holds that two servers with one secret know each other's
+// sessions, and that a short one is refused.
+func TestConsoleSecret(t *testing.T) {
+	env := environment{args: []string{"-console-secret", "short"}, getenv: func(string) string { return "" }, stderr: io.Discard}
+	if _, err := env.config(); err == nil || !strings.Contains(err.Error(), "at least 32") {
+		t.Errorf("a short secret: %v", err)
+	}
+	service, err := svc.New(t.Context(), svc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer service.Close()
+	key, err := service.Bootstrap(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := config{console: true, secret: strings.Repeat("s", minSecret)}
+	first, link, err := c.withConsole(http.NotFoundHandler(), service, key, console.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, _, err := c.withConsole(http.NotFoundHandler(), service, "", console.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	first.ServeHTTP(w, httptest.NewRequest("GET", link, nil))
+	r := httptest.NewRequest("GET", "/console/decide", nil)
+	for _, cookie := range w.Result().Cookies() {
+		r.AddCookie(cookie)
+	}
+	w = httptest.NewRecorder()
+	if second.ServeHTTP(w, r); w.Code != http.StatusOK {
+		t.Errorf("the other server answers %d", w.Code)
 	}
 }
