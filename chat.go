@@ -24,6 +24,23 @@ func (s *Service) StreamChat(ctx context.Context, caller Caller, req *chat.Reque
 	})
 }
 
+// CompleteText continues a text as a whole; see [chat.Service.CompleteText].
+func (s *Service) CompleteText(ctx context.Context, caller Caller, req *chat.TextRequest) (*chat.Completion, error) {
+	named := *req
+	named.Model = s.modelID(req.Model)
+	return run(ctx, s.life, func(ctx context.Context) (*chat.Completion, error) { return s.chat.CompleteText(ctx, caller, &named) })
+}
+
+// StreamText continues a text piece by piece. What refuses the request is the
+// error it returns, before any model is called; see [chat.Service.StreamText].
+func (s *Service) StreamText(ctx context.Context, caller Caller, req *chat.TextRequest) (iter.Seq2[chat.Chunk, error], error) {
+	named := *req
+	named.Model = s.modelID(req.Model)
+	return stream(ctx, s.life, func(ctx context.Context) (iter.Seq2[chat.Chunk, error], error) {
+		return s.chat.StreamText(ctx, caller, &named)
+	})
+}
+
 // ChatCompletion returns a stored completion. The error is NotFound where the
 // caller's organization has none with that ID, here and in the methods below.
 func (s *Service) ChatCompletion(ctx context.Context, caller Caller, id string) (*chat.Completion, error) {

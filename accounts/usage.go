@@ -21,7 +21,7 @@ const (
 
 // Use is what a call used and is charged for. Token counts must not be negative.
 type Use struct {
-	Endpoint        string `json:"endpoint"`                   // "decisions", "responses", "chat.completions" or "embeddings"
+	Endpoint        string `json:"endpoint"`                   // "decisions", "responses", "chat.completions", "completions" or "embeddings"
 	Model           string `json:"model"`                      // the ID that was asked for
 	Object          string `json:"object,omitempty"`           // ID of the result that it pays for, may be empty
 	Kind            Kind   `json:"kind,omitempty"`             // the zero value is Generation

@@ -38,6 +38,8 @@ type Request struct {
 
 	Store    *bool // whether the completion is kept; nil is true
 	Metadata map[string]string
+
+	text bool // made of a [TextRequest]
 }
 
 // Developer is the later name of the role system. Models see the role system.

@@ -98,6 +98,7 @@ func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Reques
 	if err := s.models.CheckWindow(ctx, info, prompt); err != nil {
 		return nil, err
 	}
+	prompt.Continue = req.text
 	r := &run{service: s, caller: caller, prompt: prompt, schema: compiled}
 	if req.stored() && !caller.ZeroDataRetention {
 		if r.keep, err = encodeMessages(req.Messages); err != nil {
@@ -105,7 +106,7 @@ func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Reques
 		}
 	}
 	r.completion = Completion{
-		ID:       s.newID("chatcmpl"),
+		ID:       s.newID(req.prefix()),
 		Created:  s.now().Unix(),
 		Model:    req.Model,
 		Metadata: metadata.OrEmpty(req.Metadata),
@@ -260,8 +261,12 @@ func (r *run) abandon(ctx context.Context) {
 
 func (r *run) use(object string) accounts.Use {
 	u := r.completion.Usage
+	endpoint := "chat.completions"
+	if r.prompt.Continue {
+		endpoint, object = "completions", "" // nothing is stored
+	}
 	return accounts.Use{
-		Endpoint:        "chat.completions",
+		Endpoint:        endpoint,
 		Model:           r.completion.Model,
 		Object:          object,
 		Kind:            accounts.Generation,

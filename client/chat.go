@@ -157,6 +157,7 @@ type wireCompletion struct {
 	Metadata map[string]string
 	Choices  []struct {
 		Message, Delta wireMessage
+		Text           string // of a text that is continued
 		Logprobs       *wireLogprobs
 		FinishReason   model.FinishReason `json:"finish_reason"`
 	}
@@ -245,7 +246,7 @@ func chunks(ctx context.Context, stream *events) iter.Seq2[chat.Chunk, error] {
 // chunks returns the chunks that a chunk of the wire stands for.
 func (w *wireCompletion) chunks(first bool) []chat.Chunk {
 	choice := w.Choices[0]
-	chunk := chat.Chunk{ID: w.ID, Created: w.Created, Model: w.Model, First: first, FinishReason: choice.FinishReason, Usage: w.usage()}
+	chunk := chat.Chunk{ID: w.ID, Created: w.Created, Model: w.Model, First: first, FinishReason: choice.FinishReason, Text: choice.Text, Usage: w.usage()}
 	if choice.Delta.Content != nil {
 		chunk.Text = *choice.Delta.Content
 	}

@@ -136,6 +136,26 @@ func TestAnswersAreThoseOfTheService(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(want, got)
 
+	prompt := &chat.TextRequest{Model: model.DefaultGenerator, Prompt: "Once", Stop: []string{"."}, Sampling: model.Sampling{Seed: new(7)}}
+	whole, err := service.CompleteText(ctx, local, prompt)
+	is.NoErr(err)
+	continued, err := c.CompleteText(ctx, client.Caller{}, prompt)
+	is.NoErr(err)
+	is.True(strings.HasPrefix(continued.ID, "cmpl_"))
+	is.Equal(continued.Content, whole.Content)
+	is.Equal(continued.Usage, whole.Usage)
+	pieces, err := c.StreamText(ctx, client.Caller{}, prompt)
+	is.NoErr(err)
+	var piecewise strings.Builder
+	for chunk, err := range pieces {
+		is.NoErr(err)
+		piecewise.WriteString(chunk.Text)
+		if chunk.FinishReason != "" {
+			is.Equal(chunk.Usage, whole.Usage)
+		}
+	}
+	is.Equal(piecewise.String(), *whole.Content)
+
 	wanted := &embeddings.Request{Model: model.DefaultGenerator, Texts: []string{"a", "bb"}, Dimensions: 2}
 	vectors, err := service.Embed(ctx, local, wanted)
 	is.NoErr(err)

@@ -20,6 +20,7 @@ func TestEveryFieldHasAUse(t *testing.T) {
 	}{
 		{responses.ResponseNewParams{}, httpapi.ResponseFields()},
 		{openai.ChatCompletionNewParams{}, httpapi.ChatFields()},
+		{openai.CompletionNewParams{}, httpapi.CompletionFields()},
 		{openai.EmbeddingNewParams{}, httpapi.EmbeddingFields()},
 	} {
 		kind := reflect.TypeOf(c.params)

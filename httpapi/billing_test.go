@@ -60,6 +60,11 @@ func TestBilling(t *testing.T) {
 		{"/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"fail"}]}`, 502, "", ""},
 		{"/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"fail late"}]}`, 502, "0.000201",
 			`"endpoint":"chat.completions","model":"svc-preview","object_id":null,"input_tokens":1000,"cached_tokens":0,"output_tokens":1,"reasoning_tokens":0`},
+		{"/v1/completions", `{"model":"svc-preview","prompt":"Hi"}`, 200, "0.00022",
+			`"endpoint":"completions","model":"svc-preview","object_id":null,"input_tokens":1000,"cached_tokens":400,"output_tokens":100,"reasoning_tokens":50`},
+		{"/v1/completions", `{"model":"svc-preview","prompt":"fail"}`, 502, "", ""},
+		{"/v1/completions", `{"model":"svc-preview","prompt":"fail late"}`, 502, "0.000201",
+			`"endpoint":"completions","model":"svc-preview","object_id":null,"input_tokens":1000,"cached_tokens":0,"output_tokens":1,"reasoning_tokens":0`},
 		{"/v1/embeddings", `{"model":"svc-preview","input":["12345678","x"]}`, 200, "0.000001",
 			`"endpoint":"embeddings","model":"svc-preview","object_id":null,"input_tokens":3,"cached_tokens":0,"output_tokens":0,"reasoning_tokens":0`},
 		{"/v1/responses", `{`, 400, "", ""},
@@ -108,6 +113,7 @@ func (h *hungUp) Write(p []byte) (int, error) {
 func TestAClientThatHangsUpPaysForWhatWasGenerated(t *testing.T) {
 	for path, body := range map[string]string{
 		"/v1/chat/completions": streamed,
+		"/v1/completions":      `{"model":"svc-preview","stream":true,"prompt":"Hi"}`,
 		"/v1/responses":        `{"model":"svc-preview","stream":true,"input":"Hi"}`,
 	} {
 		t.Run(path, func(t *testing.T) {

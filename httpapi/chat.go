@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"iter"
 	"net/url"
 	"strings"
 
@@ -25,7 +26,11 @@ func (a *API) createChat(c *call) error {
 	}
 	c.model = body.request.Model
 	if body.stream {
-		return a.streamChat(c, body)
+		chunks, err := a.service.StreamChat(c.ctx(), c.caller, &body.request)
+		if err != nil {
+			return err
+		}
+		return c.sendChunks(&chunkEncoder{usage: body.includeUsage}, chunks)
 	}
 	completion, err := a.service.CompleteChat(c.ctx(), c.caller, &body.request)
 	if err != nil {
@@ -35,20 +40,15 @@ func (a *API) createChat(c *call) error {
 	return c.json(newCompletionObject(completion))
 }
 
-// streamChat sends the chunks of a completion as they come. The header goes out
+// sendChunks sends the chunks of a completion as they come. The header goes out
 // with the first one: what fails before it is an answer of its own, what fails
 // later is the stream's last event, with no [DONE] behind it.
-func (a *API) streamChat(c *call, body *chatCall) error {
-	chunks, err := a.service.StreamChat(c.ctx(), c.caller, &body.request)
-	if err != nil {
-		return err
-	}
+func (c *call) sendChunks(encoder *chunkEncoder, chunks iter.Seq2[chat.Chunk, error]) error {
 	if err := c.wait(); err != nil {
 		return err
 	}
 	s := c.stream()
 	defer s.close()
-	encoder := chunkEncoder{usage: body.includeUsage}
 	for chunk, err := range chunks {
 		if err != nil {
 			if s.abort(errorEvent(err)) {

@@ -13,15 +13,41 @@ import (
 // chatCall is the body of a chat completion: the request, and how the answer is
 // to be sent.
 type chatCall struct {
-	request      chat.Request
+	request chat.Request
+	chatMode
+}
+
+// chatMode is how an answer is to be sent.
+type chatMode struct {
 	stream       bool
 	includeUsage bool // a stream ends with a chunk that has the usage
+}
+
+func decodeMode(root *jsonin.Node) chatMode {
+	m := chatMode{stream: root.Field("stream").True()}
+	if o := root.Field("stream_options"); !o.Absent() {
+		m.includeUsage = o.Field("include_usage").True()
+		if !m.stream {
+			o.Fail("may only be sent with stream")
+		}
+	}
+	return m
+}
+
+// onlyOne refuses any number but 1.
+func onlyOne(n *jsonin.Node) {
+	if n.Absent() {
+		return
+	}
+	if count := n.Int(); count != nil && *count != 1 {
+		n.Fail("must be 1")
+	}
 }
 
 // decodeChat reads the body of a chat completion. What concerns the shape is
 // checked here; bounds and what belongs together are the request's own business.
 func decodeChat(root *jsonin.Node) (*chatCall, error) {
-	c := &chatCall{stream: root.Field("stream").True()}
+	c := &chatCall{}
 	r := &c.request
 	r.Model = root.Field("model").Text()
 	r.Messages = chatMessages(root.Field("messages"))
@@ -42,17 +68,8 @@ func decodeChat(root *jsonin.Node) (*chatCall, error) {
 	r.Store = root.Field("store").Bool()
 	r.Metadata = root.Field("metadata").Metadata()
 
-	if n := root.Field("n"); !n.Absent() {
-		if count := n.Int(); count != nil && *count != 1 {
-			n.Fail("must be 1")
-		}
-	}
-	if o := root.Field("stream_options"); !o.Absent() {
-		c.includeUsage = o.Field("include_usage").True()
-		if !c.stream {
-			o.Fail("may only be sent with stream")
-		}
-	}
+	onlyOne(root.Field("n"))
+	c.chatMode = decodeMode(root)
 	return c, root.Err()
 }
 

@@ -49,7 +49,7 @@ func TestDecodeChatReadsEveryField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &chatCall{stream: true, includeUsage: true, request: chat.Request{
+	want := &chatCall{chatMode: chatMode{stream: true, includeUsage: true}, request: chat.Request{
 		Model: "m",
 		Messages: []chat.Message{
 			{Role: chat.Developer, Content: []chat.Part{chat.Text("d")}},

@@ -162,6 +162,7 @@ type chunkEncoder struct {
 	buf   []byte
 	head  int  // length of what all chunks begin with, which stays in buf
 	usage bool // a chunk with the usage is wanted
+	text  bool // of a text that is continued
 }
 
 // event returns a chunk as an event; the last chunk comes with all that follows
@@ -172,14 +173,11 @@ func (e *chunkEncoder) event(c *chat.Chunk) []byte {
 	}
 	w := jsonout.Writer{Buf: e.buf[:e.head]}
 	w.Array()
-	w.Object()
-	w.Name("index").Int(0)
-	writeDelta(w.Name("delta"), c)
-	if c.Logprobs != nil {
-		newLogprobs(c.Logprobs).Write(w.Name("logprobs"))
+	if e.text {
+		writeTextChoice(&w, c)
+	} else {
+		writeChoice(&w, c)
 	}
-	w.Name("finish_reason").OptionalString(string(c.FinishReason))
-	w.EndObject()
 	w.EndArray()
 	if e.usage {
 		w.Name("usage").Null()
@@ -197,7 +195,11 @@ func (e *chunkEncoder) begin(c *chat.Chunk) {
 	w := jsonout.Writer{Buf: append(e.buf[:0], "data: "...)}
 	w.Object()
 	w.Name("id").String(c.ID)
-	w.Name("object").String("chat.completion.chunk")
+	object := "chat.completion.chunk"
+	if e.text {
+		object = textCompletionName
+	}
+	w.Name("object").String(object)
 	w.Name("created").Int(c.Created)
 	w.Name("model").String(c.Model)
 	w.Name("choices")
@@ -228,6 +230,17 @@ func writeChatUsage(w *jsonout.Writer, u model.Usage) {
 	w.Name("completion_tokens_details").Object()
 	w.Name("reasoning_tokens").Int(int64(u.ReasoningTokens))
 	w.EndObject()
+	w.EndObject()
+}
+
+func writeChoice(w *jsonout.Writer, c *chat.Chunk) {
+	w.Object()
+	w.Name("index").Int(0)
+	writeDelta(w.Name("delta"), c)
+	if c.Logprobs != nil {
+		newLogprobs(c.Logprobs).Write(w.Name("logprobs"))
+	}
+	w.Name("finish_reason").OptionalString(string(c.FinishReason))
 	w.EndObject()
 }
 

@@ -32,6 +32,9 @@ func ResponseFields() map[string]Field { return maps.Clone(responseFields) }
 // EmbeddingFields is described at [ResponseFields].
 func EmbeddingFields() map[string]Field { return maps.Clone(embeddingFields) }
 
+// CompletionFields is described at [ResponseFields].
+func CompletionFields() map[string]Field { return maps.Clone(completionFields) }
+
 // ChatFields is described at [ResponseFields].
 func ChatFields() map[string]Field { return maps.Clone(chatFields) }
 
@@ -75,6 +78,14 @@ var chatFields = table(common, honoured("messages", "logprobs", "max_completion_
 	"functions":          {Refused, "is not supported: send tools"},
 	"function_call":      {Refused, "is not supported: send tool_choice"},
 	"web_search_options": {Refused, "is not supported: web search is a tool of POST /v1/responses"},
+})
+
+var completionFields = table(sampled, honoured("model", "prompt", "max_tokens", "stop", "stream", "stream_options", "prompt_cache_key",
+	"n", "best_of", "echo"), map[string]Field{
+	"user":                 {Harmless, "it names the user for OpenAI's checks of misuse"},
+	"suffix":               {Refused, "is not supported: few models fill gaps, and each in its own form; put it into the prompt as the model wants it"},
+	"logprobs":             {Refused, "is not supported: POST /v1/chat/completions has log-probabilities"},
+	"chat_template_kwargs": {Refused, "is not supported: there is no template around a prompt"},
 })
 
 var embeddingFields = table(honoured("model", "input", "dimensions", "encoding_format"), map[string]Field{

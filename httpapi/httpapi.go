@@ -177,6 +177,8 @@ func (a *API) routes() map[string]methods {
 			"GET": authenticated(a.getChat), "POST": authenticated(a.updateChat), "DELETE": authenticated(a.deleteChat)},
 		"/v1/chat/completions/{completion_id}/messages": {"GET": authenticated(a.listChatMessages)},
 
+		"/v1/completions": {"POST": authenticated(a.createCompletion)},
+
 		"/v1/embeddings": {"POST": authenticated(a.createEmbeddings)},
 
 		"/v1/conversations": {"POST": authenticated(a.createConversation)},

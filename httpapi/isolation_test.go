@@ -87,6 +87,7 @@ var foreignRoutes = map[string]foreign{
 	"POST /v1/decisions":                        {"{}", 400},
 	"POST /v1/rerank":                           {"{}", 400},
 	"POST /v1/embeddings":                       {"{}", 400},
+	"POST /v1/completions":                      {"{}", 400},
 	"POST /v1/calibrations":                     {`{"model":"svc-snap-preview","question":{"type":"noul"},"file_id":"{file_id}"}`, 404},
 	"GET /v1/calibrations":                      {"", 200},
 	"GET /v1/calibrations/{calibration_id}":     {"", 404},

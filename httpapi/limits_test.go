@@ -132,6 +132,7 @@ func generations() map[string]string {
 		decisionsPath:          asked(oneQuestion),
 		"/v1/responses":        `{"model":"svc-preview","input":"Hi"}`,
 		"/v1/chat/completions": `{"model":"svc-preview","messages":[{"role":"user","content":"Hi"}]}`,
+		"/v1/completions":      `{"model":"svc-preview","prompt":"Hi"}`,
 	}
 }
 

@@ -44,6 +44,11 @@ type Request struct {
 	Model    string // a model ID of [Models.List]
 	Messages []Message
 
+	// Continue says that the one message, a user's with one text, is to be continued
+	// as it is, with no chat template around it. There are no tools and no format. A
+	// backend that only knows conversations may answer the message instead.
+	Continue bool
+
 	// Whole says that nobody looks at pieces of the answer: it may come all at
 	// once, which costs much less.
 	Whole bool

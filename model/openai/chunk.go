@@ -53,6 +53,8 @@ func (c *chunk) readChoice(choice gjson.Result) {
 		switch key.Str {
 		case "delta", "message":
 			c.readDelta(value)
+		case "text": // of a text that is continued
+			c.text = value.Str
 		case "logprobs":
 			c.logprobs = value
 		case "finish_reason":

@@ -223,7 +223,7 @@ func (a *answer) open(ctx context.Context, t *target) (*exchange, error) {
 	return x, err
 }
 
-// chat sends a request for a chat completion.
+// chat sends a request for a chat completion, or for that of a text.
 func (t *target) chat(ctx context.Context, w *wireRequest) (*exchange, error) {
 	body, err := encode(w)
 	if err != nil {
@@ -233,7 +233,11 @@ func (t *target) chat(ctx context.Context, w *wireRequest) (*exchange, error) {
 	if !w.Stream {
 		patience = max(patience, wholeAnswer) // the first token comes with the last one
 	}
-	return t.sendWithin(ctx, patience, http.MethodPost, t.URL+"/chat/completions", body)
+	path := "/chat/completions"
+	if w.Prompt != nil {
+		path = "/completions"
+	}
+	return t.sendWithin(ctx, patience, http.MethodPost, t.URL+path, body)
 }
 
 // read turns the answer of a server into events.
@@ -341,7 +345,11 @@ func (a *answer) chunk(x *exchange, c *chunk) error {
 	if a.size > maxAnswer {
 		return x.nonsense(errTooMuch)
 	}
-	if c.text != "" {
+	switch {
+	case c.text == "":
+	case a.req.Continue: // tags in it are part of the text
+		a.text(c.text)
+	default:
 		a.text(a.think.add(c.text))
 	}
 	return a.toolCalls(x, c.calls)

@@ -36,6 +36,8 @@ func (p *plainReader) choice(c *chunk) bool {
 		switch string(key) {
 		case "delta":
 			ok = p.delta(c)
+		case "text": // of a text that is continued
+			c.text, ok = p.text()
 		case "index":
 			ok = p.scalar()
 		default: // finish_reason, logprobs and the like, where they say nothing

@@ -10,10 +10,12 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 )
 
-// wireRequest is the body of a request for a chat completion.
+// wireRequest is the body of a request for a chat completion, or for that of a
+// text, which has a prompt instead of messages.
 type wireRequest struct {
 	Model               string         `json:"model"`
-	Messages            []wireMessage  `json:"messages"`
+	Messages            []wireMessage  `json:"messages,omitempty"`
+	Prompt              *string        `json:"prompt,omitempty"`
 	Tools               []wireTool     `json:"tools,omitempty"`
 	ToolChoice          any            `json:"tool_choice,omitempty"`
 	ParallelToolCalls   *bool          `json:"parallel_tool_calls,omitempty"`
@@ -132,14 +134,22 @@ func (w *wireRequest) limit(s *server, tokens int) {
 // newRequest returns the request for a generation on a target.
 func newRequest(m *served, t *target, req *model.Request) *wireRequest {
 	w := &wireRequest{
-		Model: t.model(req.Model), Messages: wireMessages(req.Messages), ResponseFormat: newFormat(req.Format),
+		Model: t.model(req.Model), ResponseFormat: newFormat(req.Format),
 		Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, ReasoningEffort: m.effort(req.ReasoningEffort),
 	}
-	w.nameReasoning(t.facts.get())
+	if req.Continue {
+		w.Prompt = new(promptText(req))
+	} else {
+		w.Messages = wireMessages(req.Messages)
+		w.nameReasoning(t.facts.get())
+	}
 	if !req.Whole {
 		w.Stream, w.StreamOptions = true, &streamOptions{IncludeUsage: true}
 	}
-	if req.MaxTokens > 0 {
+	switch {
+	case req.Continue:
+		w.MaxTokens = req.MaxTokens // no server has another name for it there
+	case req.MaxTokens > 0:
 		w.limit(t.server, req.MaxTokens)
 	}
 	w.sample(req)
@@ -158,6 +168,17 @@ func newRequest(m *served, t *target, req *model.Request) *wireRequest {
 		w.ParallelToolCalls = new(bool)
 	}
 	return w
+}
+
+// promptText returns the text that a request has continued.
+func promptText(req *model.Request) string {
+	var text strings.Builder
+	for _, m := range req.Messages {
+		for _, part := range m.Parts {
+			text.WriteString(partText(part))
+		}
+	}
+	return text.String()
 }
 
 // nameReasoning puts the reasoning of messages where the server looks for it.
