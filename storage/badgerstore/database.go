@@ -159,18 +159,26 @@ const trimInterval = 10 * time.Second
 
 // trimAlways removes what badger has of the log until ctx ends.
 func (d *database) trimAlways(ctx context.Context) {
-	tick := time.NewTicker(trimInterval)
+	every(ctx, trimInterval, d.sealed, func() {
+		if err := d.trim(); err != nil {
+			d.log.Warn("badgerstore: the log could not be shortened", "error", err)
+		}
+	})
+}
+
+// every does something at an interval, and whenever wake has a value, until ctx
+// ends. A nil wake never has one.
+func every(ctx context.Context, interval time.Duration, wake <-chan struct{}, do func()) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-d.sealed:
+		case <-wake:
 		}
-		if err := d.trim(); err != nil {
-			d.log.Warn("badgerstore: the log could not be shortened", "error", err)
-		}
+		do()
 	}
 }
 

@@ -27,18 +27,11 @@ var marker = []byte("\x01reclaim")
 // reclaimAlways reclaims unused space of the value log from time to time, until
 // ctx ends.
 func (d *database) reclaimAlways(ctx context.Context) {
-	tick := time.NewTicker(reclaimInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, reclaimInterval, nil, func() {
 		if err := d.reclaim(ctx); err != nil {
 			d.log.Warn("badgerstore: unused space could not be reclaimed", "error", err)
 		}
-	}
+	})
 }
 
 // reclaim rewrites files of the value log that are largely unused. Badger reads

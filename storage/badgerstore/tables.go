@@ -76,14 +76,7 @@ const scrubInterval = 6 * time.Hour
 // ctx ends.
 func (d *database) scrubAlways(ctx context.Context) {
 	told := map[damage]bool{}
-	tick := time.NewTicker(scrubInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, scrubInterval, nil, func() {
 		err := d.verifyOpen(ctx, func(found damage) error {
 			if !told[found] {
 				told[found] = true
@@ -94,7 +87,7 @@ func (d *database) scrubAlways(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			d.log.Warn("badgerstore: the tables could not be verified", "error", err)
 		}
-	}
+	})
 }
 
 // verifyOpen is checkTables while badger has the directory open and may remove
