@@ -1,116 +1,131 @@
 package svc_test
 
 import (
-	"go/ast"
-	"go/parser"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/importer"
 	"go/token"
-	"io/fs"
-	"path/filepath"
-	"slices"
-	"strconv"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// internals are the internal types that exported signatures still name. The list
-// gets shorter and never longer.
-var internals = []string{
-	"jsonout.Writer", // of items, responses and decisions, which write themselves
-	"page.Params", "page.Page",
+// private are the packages that importers cannot import, and those that are
+// programs.
+var private = regexp.MustCompile(`/(internal|cmd|examples)(/|$)`)
+
+// TestNoInternalTypesInTheAPI walks everything that importers can name, and all
+// that they get to by it.
+func TestNoInternalTypesInTheAPI(t *testing.T) {
+	compiled := exportData(t)
+	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(compiled[path]) })
+	packages := 0
+	for path := range compiled {
+		if !strings.HasPrefix(path, module) || private.MatchString(path) {
+			continue
+		}
+		pkg, err := imports.Import(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packages++
+		for _, name := range pkg.Scope().Names() {
+			if object := pkg.Scope().Lookup(name); object.Exported() {
+				a := api{t: t, seen: map[types.Type]bool{}}
+				a.object(object, path+"."+name)
+			}
+		}
+	}
+	if packages < 20 {
+		t.Errorf("only %d packages were looked at", packages)
+	}
 }
 
-// TestNoInternalTypesInTheAPI walks everything that importers can name.
-func TestNoInternalTypesInTheAPI(t *testing.T) {
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") ||
-			slices.Contains([]string{"internal", "testdata", "cmd", "examples", "compat", "tools", "bench", "deploy"}, d.Name())) {
-			return fs.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err == nil {
-			checkAPI(t, path, file)
-		}
-		return err
-	})
+// exportData returns where what the compiler knows of each package is, by its path.
+func exportData(t *testing.T) map[string]string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Export", "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// checkAPI looks for internal types in the exported declarations of a file.
-func checkAPI(t *testing.T, path string, file *ast.File) {
-	internal := map[string]bool{}
-	for _, spec := range file.Imports {
-		imported, err := strconv.Unquote(spec.Path.Value)
-		if err == nil && strings.HasPrefix(imported, module) && strings.Contains(imported, "/internal/") {
-			internal[imported[strings.LastIndex(imported, "/")+1:]] = true
+	compiled := map[string]string{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct{ ImportPath, Export string }
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return compiled
+		} else if err != nil {
+			t.Fatal(err)
 		}
-	}
-	look := func(name string, node ast.Node) {
-		ast.Inspect(node, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.BlockStmt, *ast.CompositeLit:
-				return false
-			case *ast.Field:
-				// A field or method that is not exported is nobody's to name.
-				if len(n.Names) > 0 && node != n && !slices.ContainsFunc(n.Names, (*ast.Ident).IsExported) && isField(node, n) {
-					return false
-				}
-			case *ast.SelectorExpr:
-				pkg, ok := n.X.(*ast.Ident)
-				if ok && internal[pkg.Name] && !slices.Contains(internals, pkg.Name+"."+n.Sel.Name) {
-					t.Errorf("%s: %s names the internal %s.%s", path, name, pkg.Name, n.Sel.Name)
-				}
-			}
-			return true
-		})
-	}
-	for _, decl := range file.Decls {
-		switch d := decl.(type) {
-		case *ast.FuncDecl:
-			if d.Name.IsExported() && (d.Recv == nil || exportedReceiver(d.Recv.List[0].Type)) {
-				look(d.Name.Name, d.Type)
-			}
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				if s, ok := spec.(*ast.TypeSpec); ok && s.Name.IsExported() {
-					look(s.Name.Name, s.Type)
-				}
-			}
-		}
+		compiled[p.ImportPath] = p.Export
 	}
 }
 
-// isField reports whether a field is one of a struct or a method of an interface,
-// and not a parameter.
-func isField(root ast.Node, field *ast.Field) bool {
-	found := false
-	ast.Inspect(root, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.StructType:
-			found = found || slices.Contains(n.Fields.List, field)
-		case *ast.InterfaceType:
-			found = found || slices.Contains(n.Methods.List, field)
-		}
-		return !found
-	})
-	return found
+// api looks for internal types in what somebody can name.
+type api struct {
+	t    *testing.T
+	seen map[types.Type]bool
 }
 
-func exportedReceiver(receiver ast.Expr) bool {
-	switch r := receiver.(type) {
-	case *ast.StarExpr:
-		return exportedReceiver(r.X)
-	case *ast.IndexExpr:
-		return exportedReceiver(r.X)
-	case *ast.Ident:
-		return r.IsExported()
+// object looks at a declaration; at is how one gets to it.
+func (a *api) object(object types.Object, at string) {
+	named, ok := object.Type().(*types.Named)
+	if _, declares := object.(*types.TypeName); !ok || !declares {
+		a.typ(object.Type(), at)
+		return
 	}
-	return false
+	for i := range named.NumMethods() {
+		if m := named.Method(i); m.Exported() {
+			a.typ(m.Type(), at+"."+m.Name())
+		}
+	}
+	a.typ(named.Underlying(), at)
+}
+
+// typ looks at the types that a type is made of, as far as they have names of
+// their own.
+func (a *api) typ(typ types.Type, at string) {
+	if a.seen[typ] {
+		return
+	}
+	a.seen[typ] = true
+	switch typ := typ.(type) {
+	case *types.Alias:
+		a.typ(types.Unalias(typ), at)
+	case *types.Named:
+		if pkg := typ.Obj().Pkg(); pkg != nil && strings.HasPrefix(pkg.Path(), module) && private.MatchString(pkg.Path()) {
+			a.t.Errorf("%s is or has the internal %s", at, typ)
+		}
+		for of := range typ.TypeArgs().Types() {
+			a.typ(of, at)
+		}
+	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels, maps
+		a.typ(typ.Elem(), at)
+		if m, ok := typ.(*types.Map); ok {
+			a.typ(m.Key(), at)
+		}
+	case *types.Signature:
+		for of := range typ.Params().Variables() {
+			a.typ(of.Type(), at)
+		}
+		for of := range typ.Results().Variables() {
+			a.typ(of.Type(), at)
+		}
+	case *types.Struct:
+		for field := range typ.Fields() {
+			if field.Exported() || field.Embedded() {
+				a.typ(field.Type(), at+"."+field.Name())
+			}
+		}
+	case *types.Interface:
+		for m := range typ.Methods() {
+			if m.Exported() {
+				a.typ(m.Type(), at+"."+m.Name())
+			}
+		}
+	}
 }

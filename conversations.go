@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/seed-506d8e5d/svc/conversations"
-	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/page"
 )
 
 // Lists are read a page at a time.

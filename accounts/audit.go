@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/paging"
 	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -102,7 +103,7 @@ const maxPage = 1000
 // namespace are prefix and their ID.
 func listSystem[T any](ctx context.Context, s *Service, prefix string, p page.Params,
 	decode func(storage.Tx, storage.Entry) (T, error)) (page.Page[T], error) {
-	p, err := p.Within(maxPage)
+	p, err := paging.Within(p, maxPage)
 	if err != nil {
 		return page.Page[T]{}, err
 	}
@@ -113,7 +114,7 @@ func listSystem[T any](ctx context.Context, s *Service, prefix string, p page.Pa
 	var result page.Page[T]
 	err = s.store.View(ctx, system, func(tx storage.Tx) error {
 		var err error
-		result, err = page.Read(tx, p.Range([]byte(prefix), after), p.Limit, func(e storage.Entry) (T, bool, error) {
+		result, err = paging.Read(tx, paging.Range(p, []byte(prefix), after), p.Limit, func(e storage.Entry) (T, bool, error) {
 			item, err := decode(tx, e)
 			return item, true, err
 		})

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 

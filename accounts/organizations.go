@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/page"
 	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 

@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/paging"
 	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -80,7 +81,7 @@ func (s *Service) Charge(ctx context.Context, c Caller, use Use, also func(stora
 // such organization, and Invalid where After is not the ID of one of its entries.
 func (s *Service) Usage(ctx context.Context, organization string, p page.Params) (page.Page[Entry], error) {
 	var none page.Page[Entry]
-	p, err := p.Within(maxPage)
+	p, err := paging.Within(p, maxPage)
 	if err != nil {
 		return none, err
 	}
@@ -107,7 +108,7 @@ func (s *Service) Usage(ctx context.Context, organization string, p page.Params)
 	var result page.Page[Entry]
 	err = s.store.View(ctx, storage.Namespace(organization), func(tx storage.Tx) error {
 		var err error
-		result, err = page.Read(tx, p.Range([]byte(entryPrefix), after), p.Limit, func(e storage.Entry) (Entry, bool, error) {
+		result, err = paging.Read(tx, paging.Range(p, []byte(entryPrefix), after), p.Limit, func(e storage.Entry) (Entry, bool, error) {
 			entry, err := decodeEntry(organization, e)
 			return entry, entry.Type == EntryCharge, err
 		})

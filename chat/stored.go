@@ -9,8 +9,9 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
-	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/paging"
 	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -53,7 +54,7 @@ func (s *Service) Get(ctx context.Context, caller accounts.Caller, id string) (*
 // the order of their creation, up to [MaxPage].
 func (s *Service) List(ctx context.Context, caller accounts.Caller, f Filter, p page.Params) (page.Page[Completion], error) {
 	var result page.Page[Completion]
-	p, err := p.Within(MaxPage)
+	p, err := paging.Within(p, MaxPage)
 	if err != nil {
 		return result, err
 	}
@@ -63,7 +64,7 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, f Filter, p 
 	}
 	err = s.view(ctx, caller, func(tx storage.Tx) error {
 		var err error
-		result, err = page.Read(tx, p.Range([]byte(recordPrefix), after), p.Limit, f.decode)
+		result, err = paging.Read(tx, paging.Range(p, []byte(recordPrefix), after), p.Limit, f.decode)
 		return err
 	})
 	return result, err
@@ -86,7 +87,7 @@ func (f Filter) decode(e storage.Entry) (Completion, bool, error) {
 // completion answers, in their order, up to [MaxPage].
 func (s *Service) Messages(ctx context.Context, caller accounts.Caller, id string, p page.Params) (page.Page[StoredMessage], error) {
 	result := page.Page[StoredMessage]{Items: []StoredMessage{}}
-	p, err := p.Within(MaxPage)
+	p, err := paging.Within(p, MaxPage)
 	if err != nil {
 		return result, err
 	}

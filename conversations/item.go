@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -17,8 +16,8 @@ type Item interface {
 	// sends and which has not been stored.
 	ItemID() string
 
-	// Write writes the item as JSON in the form of the interface.
-	Write(w *jsonout.Writer)
+	// AppendJSON appends the item to a buffer, as JSON in the form of the interface.
+	AppendJSON(b []byte) []byte
 }
 
 // Status is how far an item has come.

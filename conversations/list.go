@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/accounts"
-	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/paging"
+	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -61,7 +62,7 @@ func (s *Service) ListTurns(ctx context.Context, caller accounts.Caller, p page.
 // list reads a page of the objects whose keys are a prefix and their ID.
 func list[T any](ctx context.Context, s *Service, caller accounts.Caller, p page.Params, prefix string,
 	decode func(id string, e storage.Entry) (T, error)) (result page.Page[T], err error) {
-	p, err = p.Within(MaxPage)
+	p, err = paging.Within(p, MaxPage)
 	if err != nil {
 		return page.Page[T]{}, err
 	}
@@ -70,7 +71,7 @@ func list[T any](ctx context.Context, s *Service, caller accounts.Caller, p page
 		after = []byte(prefix + p.After)
 	}
 	err = s.view(ctx, caller, func(tx storage.Tx) error {
-		result, err = page.Read(tx, p.Range([]byte(prefix), after), p.Limit, func(e storage.Entry) (T, bool, error) {
+		result, err = paging.Read(tx, paging.Range(p, []byte(prefix), after), p.Limit, func(e storage.Entry) (T, bool, error) {
 			item, err := decode(strings.TrimPrefix(string(e.Key), prefix), e)
 			return item, true, err
 		})

@@ -5,29 +5,32 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/logprobs"
 )
 
-// Write implements [Item]. A message has an ID and a status only where it is
+// AppendJSON implements [Item]. A message has an ID and a status only where it is
 // stored or being made.
-func (m *Message) Write(w *jsonout.Writer) {
-	begin(w, m.ID, "message", m.Status)
+func (m *Message) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
+	begin(&w, m.ID, "message", m.Status)
 	w.Name("role").String(string(m.Role))
 	if m.Phase != "" {
 		w.Name("phase").String(m.Phase)
 	}
 	writeParts(w.Name("content"), m.Content)
 	w.EndObject()
+	return w.Buf
 }
 
 func writeParts(w *jsonout.Writer, parts []Part) {
 	w.Array()
 	for i := range parts {
-		parts[i].Write(w)
+		w.Value(&parts[i])
 	}
 	w.EndArray()
 }
 
-// Write writes the part as JSON in the form of the interface. Annotations are always
-// empty.
-func (p *Part) Write(w *jsonout.Writer) {
+// AppendJSON appends the part as JSON in the form of the interface. Annotations are
+// always empty.
+func (p *Part) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
 	w.Object()
 	w.Name("type").String(string(p.Type))
 	switch p.Type {
@@ -42,15 +45,17 @@ func (p *Part) Write(w *jsonout.Writer) {
 		w.Name("text").String(p.Text)
 	}
 	w.EndObject()
+	return w.Buf
 }
 
-// Write implements [Item].
-func (c *FunctionCall) Write(w *jsonout.Writer) {
+// AppendJSON implements [Item].
+func (c *FunctionCall) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
 	kind, arguments := "function_call", "arguments"
 	if c.Custom {
 		kind, arguments = "custom_tool_call", "input"
 	}
-	begin(w, c.ID, kind, c.Status)
+	begin(&w, c.ID, kind, c.Status)
 	w.Name("call_id").String(c.CallID)
 	if c.Namespace != "" {
 		w.Name("namespace").String(c.Namespace)
@@ -58,29 +63,33 @@ func (c *FunctionCall) Write(w *jsonout.Writer) {
 	w.Name("name").String(c.Name)
 	w.Name(arguments).String(c.Arguments)
 	w.EndObject()
+	return w.Buf
 }
 
-// Write implements [Item]: the output as the OpenAI API shows it among the input
+// AppendJSON implements [Item]: the output as the OpenAI API shows it among the input
 // items of a response.
-func (o *FunctionCallOutput) Write(w *jsonout.Writer) {
+func (o *FunctionCallOutput) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
 	kind := "function_call_output"
 	if o.Custom {
 		kind = "custom_tool_call_output"
 	}
-	begin(w, o.ID, kind, Completed)
+	begin(&w, o.ID, kind, Completed)
 	w.Name("call_id").String(o.CallID)
 	w.Name("output")
 	if o.Content == nil {
 		w.String(o.Output)
 	} else {
-		writeParts(w, o.Content)
+		writeParts(&w, o.Content)
 	}
 	w.EndObject()
+	return w.Buf
 }
 
-// Write implements [Item]: the search without what it found.
-func (s *WebSearch) Write(w *jsonout.Writer) {
-	begin(w, s.ID, "web_search_call", s.Status)
+// AppendJSON implements [Item]: the search without what it found.
+func (s *WebSearch) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
+	begin(&w, s.ID, "web_search_call", s.Status)
 	w.Name("action").Object()
 	w.Name("type").String("search")
 	w.Name("queries").Array()
@@ -95,28 +104,35 @@ func (s *WebSearch) Write(w *jsonout.Writer) {
 	w.Name("query").String(first)
 	w.EndObject()
 	w.EndObject()
+	return w.Buf
 }
 
-// Write implements [Item].
-func (c *Compaction) Write(w *jsonout.Writer) {
-	begin(w, c.ID, "compaction", "")
+// AppendJSON implements [Item].
+func (c *Compaction) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
+	begin(&w, c.ID, "compaction", "")
 	w.Name("encrypted_content").String(c.Sealed)
 	w.EndObject()
+	return w.Buf
 }
 
-// Write implements [Item]: there is never a summary.
-func (r *Reasoning) Write(w *jsonout.Writer) {
-	begin(w, r.ID, "reasoning", "")
+// AppendJSON implements [Item]: there is never a summary.
+func (r *Reasoning) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
+	begin(&w, r.ID, "reasoning", "")
 	w.Name("summary").Array()
 	w.EndArray()
 	w.Name("encrypted_content").String(r.Sealed)
 	w.EndObject()
+	return w.Buf
 }
 
-// Write implements [Item].
-func (r Reference) Write(w *jsonout.Writer) {
-	begin(w, r.ID, "item_reference", "")
+// AppendJSON implements [Item].
+func (r Reference) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
+	begin(&w, r.ID, "item_reference", "")
 	w.EndObject()
+	return w.Buf
 }
 
 // begin writes what all items begin with.
@@ -131,23 +147,23 @@ func begin(w *jsonout.Writer, id, kind string, status Status) {
 	}
 }
 
-// MarshalJSON returns what Write writes.
-func (m *Message) MarshalJSON() ([]byte, error) { return jsonout.Encode(m), nil }
+// MarshalJSON returns what AppendJSON appends.
+func (m *Message) MarshalJSON() ([]byte, error) { return m.AppendJSON(nil), nil }
 
-// MarshalJSON returns what Write writes.
-func (c *FunctionCall) MarshalJSON() ([]byte, error) { return jsonout.Encode(c), nil }
+// MarshalJSON returns what AppendJSON appends.
+func (c *FunctionCall) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil), nil }
 
-// MarshalJSON returns what Write writes.
-func (o *FunctionCallOutput) MarshalJSON() ([]byte, error) { return jsonout.Encode(o), nil }
+// MarshalJSON returns what AppendJSON appends.
+func (o *FunctionCallOutput) MarshalJSON() ([]byte, error) { return o.AppendJSON(nil), nil }
 
-// MarshalJSON returns what Write writes.
-func (s *WebSearch) MarshalJSON() ([]byte, error) { return jsonout.Encode(s), nil }
+// MarshalJSON returns what AppendJSON appends.
+func (s *WebSearch) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
 
-// MarshalJSON returns what Write writes.
-func (c *Compaction) MarshalJSON() ([]byte, error) { return jsonout.Encode(c), nil }
+// MarshalJSON returns what AppendJSON appends.
+func (c *Compaction) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil), nil }
 
-// MarshalJSON returns what Write writes.
-func (r *Reasoning) MarshalJSON() ([]byte, error) { return jsonout.Encode(r), nil }
+// MarshalJSON returns what AppendJSON appends.
+func (r *Reasoning) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }
 
-// MarshalJSON returns what Write writes.
-func (r Reference) MarshalJSON() ([]byte, error) { return jsonout.Encode(r), nil }
+// MarshalJSON returns what AppendJSON appends.
+func (r Reference) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }

@@ -16,9 +16,10 @@ import (
 	"github.com/seed-506d8e5d/svc/decisions/calibration"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/guard"
-	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/paging"
 	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -236,7 +237,7 @@ func (s *Service) Calibration(ctx context.Context, c accounts.Caller, id string)
 
 // Calibrations returns a page of the organization's calibrations, 1 to 100.
 func (s *Service) Calibrations(ctx context.Context, c accounts.Caller, p page.Params) (found page.Page[Calibration], err error) {
-	if p, err = p.Within(100); err != nil {
+	if p, err = paging.Within(p, 100); err != nil {
 		return found, err
 	}
 	var after []byte
@@ -245,7 +246,7 @@ func (s *Service) Calibrations(ctx context.Context, c accounts.Caller, p page.Pa
 	}
 	err = s.view(ctx, c, func(tx storage.Tx) error {
 		var err error
-		found, err = page.Read(tx, p.Range([]byte(calibrationPrefix), after), p.Limit, func(e storage.Entry) (Calibration, bool, error) {
+		found, err = paging.Read(tx, paging.Range(p, []byte(calibrationPrefix), after), p.Limit, func(e storage.Entry) (Calibration, bool, error) {
 			var one Calibration
 			err := json.Unmarshal(e.Value, &one)
 			return one, true, err

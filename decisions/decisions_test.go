@@ -17,9 +17,9 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/page"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
+	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 

@@ -108,9 +108,10 @@ func (a *Answer) Best() int {
 // of its labels.
 const labelHolds = 0.5
 
-// Write writes the response as the interface shows it. Questions, options and
-// levels keep their order.
-func (r *Response) Write(w *jsonout.Writer) {
+// AppendJSON appends the response to a buffer, as the interface shows it. Questions,
+// options and levels keep their order.
+func (r *Response) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
 	w.Object()
 	w.Name("model").String(r.Model)
 	w.Name("answers").Object()
@@ -123,10 +124,11 @@ func (r *Response) Write(w *jsonout.Writer) {
 	w.Name("output_tokens").Int(int64(r.Usage.OutputTokens))
 	w.EndObject()
 	w.EndObject()
+	return w.Buf
 }
 
-// MarshalJSON returns what [Response.Write] writes.
-func (r Response) MarshalJSON() ([]byte, error) { return jsonout.Encode(&r), nil }
+// MarshalJSON returns what AppendJSON appends.
+func (r Response) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }
 
 func (a *Answer) write(w *jsonout.Writer, r *Response) {
 	w.Object()

@@ -8,8 +8,9 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/paging"
 	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -43,7 +44,7 @@ func (s *Service) live(ctx context.Context, caller accounts.Caller, id, code str
 // last page as on the first.
 func (s *Service) List(ctx context.Context, caller accounts.Caller, purpose string, p page.Params) (page.Page[File], error) {
 	result := page.Page[File]{Items: []File{}}
-	p, err := p.Within(MaxPage)
+	p, err := paging.Within(p, MaxPage)
 	if err != nil {
 		return result, err
 	}
@@ -57,7 +58,7 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, purpose stri
 	now := s.now()
 	err = s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) error {
 		var err error
-		result, err = page.Read(tx, p.Range([]byte(recordPrefix), after), p.Limit, func(e storage.Entry) (File, bool, error) {
+		result, err = paging.Read(tx, paging.Range(p, []byte(recordPrefix), after), p.Limit, func(e storage.Entry) (File, bool, error) {
 			id := strings.TrimPrefix(string(e.Key), recordPrefix)
 			r, err := decodeRecord(id, e.Value)
 			if err != nil {

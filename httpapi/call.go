@@ -115,9 +115,9 @@ func (c *call) json(body any) error {
 	return nil
 }
 
-// written answers 200 with what v writes of itself.
-func (c *call) written(v jsonout.Writable) error {
-	writeBody(c.w, http.StatusOK, jsonout.Encode(v))
+// written answers 200 with what v appends of itself.
+func (c *call) written(v jsonout.Appender) error {
+	writeBody(c.w, http.StatusOK, v.AppendJSON(nil))
 	return nil
 }
 

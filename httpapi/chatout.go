@@ -35,16 +35,18 @@ func newLogprobs(tokens []model.Logprob) *logprobsObject {
 	return &logprobsObject{tokens}
 }
 
-// Write writes the object.
-func (o *logprobsObject) Write(w *jsonout.Writer) {
+// AppendJSON appends the object to a buffer.
+func (o *logprobsObject) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
 	w.Object()
 	logprobs.Write(w.Name("content"), o.tokens, true)
 	w.Name("refusal").Null()
 	w.EndObject()
+	return w.Buf
 }
 
-// MarshalJSON returns what Write writes.
-func (o *logprobsObject) MarshalJSON() ([]byte, error) { return jsonout.Encode(o), nil }
+// MarshalJSON returns what AppendJSON appends.
+func (o *logprobsObject) MarshalJSON() ([]byte, error) { return o.AppendJSON(nil), nil }
 
 type answerObject struct {
 	Role      model.Role       `json:"role"`
@@ -192,7 +194,7 @@ func (e *chunkEncoder) event(c *chat.Chunk) []byte {
 
 // begin writes what all chunks begin with.
 func (e *chunkEncoder) begin(c *chat.Chunk) {
-	w := jsonout.Writer{Buf: append(e.buf[:0], "data: "...)}
+	w := jsonout.Over(append(e.buf[:0], "data: "...))
 	w.Object()
 	w.Name("id").String(c.ID)
 	object := "chat.completion.chunk"
@@ -238,7 +240,7 @@ func writeChoice(w *jsonout.Writer, c *chat.Chunk) {
 	w.Name("index").Int(0)
 	writeDelta(w.Name("delta"), c)
 	if c.Logprobs != nil {
-		newLogprobs(c.Logprobs).Write(w.Name("logprobs"))
+		w.Name("logprobs").Value(newLogprobs(c.Logprobs))
 	}
 	w.Name("finish_reason").OptionalString(string(c.FinishReason))
 	w.EndObject()

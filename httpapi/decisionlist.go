@@ -365,13 +365,14 @@ type decisionListAnswer struct {
 	questions []listQuestion
 }
 
-// Write implements jsonout.Writable.
-func (d *decisionListAnswer) Write(w *jsonout.Writer) {
+// AppendJSON implements jsonout.Appender.
+func (d *decisionListAnswer) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
 	w.Object()
 	w.Name("model").String(d.Model)
 	w.Name("answers").Array()
 	for i := range d.Answers {
-		d.questions[i].write(w, &d.Answers[i])
+		d.questions[i].write(&w, &d.Answers[i])
 	}
 	w.EndArray()
 	w.Name("usage").Object()
@@ -387,6 +388,7 @@ func (d *decisionListAnswer) Write(w *jsonout.Writer) {
 	w.Name("total_tokens").Int(int64(d.Usage.InputTokens + d.Usage.OutputTokens))
 	w.EndObject()
 	w.EndObject()
+	return w.Buf
 }
 
 func (q *listQuestion) write(w *jsonout.Writer, a *decisions.Answer) {

@@ -221,7 +221,7 @@ func appendResponseEvent(b []byte, e *responses.Event) []byte {
 
 // appendEventObject appends an event as JSON.
 func appendEventObject(b []byte, e *responses.Event) []byte {
-	w := jsonout.Writer{Buf: b}
+	w := jsonout.Over(b)
 	w.Object()
 	w.Name("type").String(string(e.Type))
 	w.Name("sequence_number").Int(int64(e.Sequence))
@@ -243,7 +243,7 @@ func writePayload(w *jsonout.Writer, e *responses.Event) {
 		logprobs.Write(w.Name("logprobs"), e.Logprobs, false)
 	case responses.EventPartAdded, responses.EventPartDone:
 		writePartPlace(w, e)
-		e.Part.Write(w.Name("part"))
+		w.Name("part").Value(e.Part)
 	case responses.EventArgumentsDelta, responses.EventInputDelta:
 		writeItemPlace(w, e)
 		w.Name("delta").String(e.Text)
@@ -256,13 +256,13 @@ func writePayload(w *jsonout.Writer, e *responses.Event) {
 		w.Name("arguments").String(e.Text)
 	case responses.EventItemAdded, responses.EventItemDone:
 		w.Name("output_index").Int(int64(e.OutputIndex))
-		e.Item.Write(w.Name("item"))
+		w.Name("item").Value(e.Item)
 	case responses.EventSearchProgress, responses.EventSearching, responses.EventSearchDone:
 		writeItemPlace(w, e)
 	case responses.EventError:
 		writeErrorFields(w, e.Error)
 	default:
-		e.Response.Write(w.Name("response"))
+		w.Name("response").Value(e.Response)
 	}
 }
 

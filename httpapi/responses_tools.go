@@ -149,7 +149,7 @@ func shownTools(items []*jsonin.Node) []byte {
 	for _, t := range items {
 		if t.Field("type").Text() == "function" {
 			function := decodeFunction(t)
-			responses.WriteTool(&w, &function, "")
+			w.Raw(responses.AppendFunction(nil, &function))
 			continue
 		}
 		w.Raw(t.Raw())

@@ -35,23 +35,25 @@ type Compacted struct {
 	Usage     model.Usage
 }
 
-// Write writes the object of the interface.
-func (c *Compacted) Write(w *jsonout.Writer) {
+// AppendJSON appends the object of the interface to a buffer.
+func (c *Compacted) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
 	w.Object()
 	w.Name("id").String(c.ID)
 	w.Name("object").String("response.compaction")
 	w.Name("created_at").Int(c.CreatedAt)
 	w.Name("output").Array()
 	for _, item := range c.Output {
-		item.Write(w)
+		w.Value(item)
 	}
 	w.EndArray()
 	writeUsage(w.Name("usage"), &c.Usage)
 	w.EndObject()
+	return w.Buf
 }
 
-// MarshalJSON returns what Write writes.
-func (c *Compacted) MarshalJSON() ([]byte, error) { return jsonout.Encode(c), nil }
+// MarshalJSON returns what AppendJSON appends.
+func (c *Compacted) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil), nil }
 
 // Compact has the model summarize a history: what the request continues from, and
 // its input, which may be empty. Nothing is stored; the caller sends the output

@@ -25,8 +25,9 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/ids"
-	"github.com/seed-506d8e5d/svc/internal/page"
+	"github.com/seed-506d8e5d/svc/internal/paging"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -181,7 +182,7 @@ func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string)
 // InputItems returns a page of the input of a stored response: what was sent
 // with it, without the history. The error is NotFound.
 func (s *Service) InputItems(ctx context.Context, caller accounts.Caller, id string, p page.Params) (page.Page[conversations.Item], error) {
-	p, err := p.Within(conversations.MaxPage)
+	p, err := paging.Within(p, conversations.MaxPage)
 	if err != nil {
 		return page.Page[conversations.Item]{}, err
 	}
@@ -189,7 +190,7 @@ func (s *Service) InputItems(ctx context.Context, caller accounts.Caller, id str
 	if err != nil {
 		return page.Page[conversations.Item]{}, err
 	}
-	return page.Of(input, conversations.Item.ItemID, p)
+	return paging.Of(input, conversations.Item.ItemID, p)
 }
 
 // CountInput returns how many input tokens a request has, history included,

@@ -7,12 +7,18 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 )
 
-// MarshalJSON returns what [Response.Write] writes.
-func (r *Response) MarshalJSON() ([]byte, error) { return jsonout.Encode(r), nil }
+// MarshalJSON returns what AppendJSON appends.
+func (r *Response) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }
 
-// Write writes the response object of the spec, with the fields that the OpenAI
-// API and the Open Responses schema require beside it.
-func (r *Response) Write(w *jsonout.Writer) {
+// AppendJSON appends the response object of the spec to a buffer, with the fields
+// that the OpenAI API and the Open Responses schema require beside it.
+func (r *Response) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
+	r.write(&w)
+	return w.Buf
+}
+
+func (r *Response) write(w *jsonout.Writer) {
 	e := &r.Echo
 	w.Object()
 	w.Name("id").String(r.ID)
@@ -32,7 +38,7 @@ func (r *Response) Write(w *jsonout.Writer) {
 	w.Name("model").String(e.Model)
 	w.Name("output").Array()
 	for _, item := range r.Output {
-		item.Write(w)
+		w.Value(item)
 	}
 	w.EndArray()
 	w.Name("parallel_tool_calls").Bool(e.ParallelToolCalls == nil || *e.ParallelToolCalls)
@@ -111,14 +117,21 @@ func writeTools(w *jsonout.Writer, e *Echo) {
 	}
 	w.Array()
 	for i := range e.Tools {
-		WriteTool(w, &e.Tools[i], e.SearchType)
+		writeTool(w, &e.Tools[i], e.SearchType)
 	}
 	w.EndArray()
 }
 
-// WriteTool writes a function, or web search under the name that the caller has
-// for it, as a response shows it.
-func WriteTool(w *jsonout.Writer, t *model.Tool, searchType string) {
+// AppendFunction appends a function to a buffer, as a response shows it.
+func AppendFunction(b []byte, t *model.Tool) []byte {
+	w := jsonout.Over(b)
+	writeTool(&w, t, "")
+	return w.Buf
+}
+
+// writeTool writes a function, or web search under the name that the caller has
+// for it.
+func writeTool(w *jsonout.Writer, t *model.Tool, searchType string) {
 	w.Object()
 	if t.Search {
 		w.Name("type").String(cmp.Or(searchType, WebSearchPreview))

@@ -12,26 +12,31 @@ import (
 
 // Writer appends JSON text to a buffer, for what is encoded too often for
 // reflection or has an order that maps lose. It puts the commas; that names and
-// values take turns is up to its user. The zero value is ready to use, and so is
-// a Writer over a buffer that is used again.
-type Writer struct{ Buf []byte }
+// values take turns is up to its user. The zero value is ready to use; [Over]
+// writes behind what a buffer has.
+type Writer struct {
+	Buf   []byte
+	start int // where in Buf what is written begins
+}
 
-// Writable is a value that writes itself.
-type Writable interface{ Write(w *Writer) }
+// Over returns a Writer that appends one value to a buffer.
+func Over(b []byte) Writer { return Writer{Buf: b, start: len(b)} }
 
-// Encode returns what v writes, which is what its MarshalJSON should do.
-func Encode(v Writable) []byte {
-	var w Writer
-	v.Write(&w)
-	return w.Buf
+// Appender is a value that appends itself to a buffer as JSON.
+type Appender interface{ AppendJSON(b []byte) []byte }
+
+// Value writes a value that appends itself.
+func (w *Writer) Value(v Appender) {
+	w.separate()
+	w.Buf = v.AppendJSON(w.Buf)
 }
 
 // separate puts a comma before a name or value that is not the first of what
 // is open.
 func (w *Writer) separate() {
-	if n := len(w.Buf); n > 0 {
+	if n := len(w.Buf); n > w.start {
 		switch w.Buf[n-1] {
-		case '{', '[', ':', ' ': // a space ends what an event begins with
+		case '{', '[', ':':
 		default:
 			w.Buf = append(w.Buf, ',')
 		}
