@@ -51,17 +51,23 @@ func (w *Writer) EndArray()  { w.Buf = append(w.Buf, ']') }
 
 // Name begins a member of an object. It returns w, for the value to follow.
 func (w *Writer) Name(name string) *Writer {
-	w.separate()
-	w.Buf = appendString(w.Buf, name)
+	w.String(name)
 	w.Buf = append(w.Buf, ':')
 	return w
 }
 
 // String writes a string. Bytes that are not UTF-8 become U+FFFD.
 func (w *Writer) String(s string) {
-	w.separate()
-	w.Buf = appendString(w.Buf, s)
+	w.BeginString()
+	w.AddString(s)
+	w.EndString()
 }
+
+// BeginString begins a string that AddString adds pieces to, whole characters
+// each, until EndString.
+func (w *Writer) BeginString()       { w.separate(); w.Buf = append(w.Buf, '"') }
+func (w *Writer) AddString(s string) { w.Buf = appendEscaped(w.Buf, s) }
+func (w *Writer) EndString()         { w.Buf = append(w.Buf, '"') }
 
 // OptionalString writes a string, or null for an empty one.
 func (w *Writer) OptionalString(s string) {
@@ -141,14 +147,14 @@ func Tags(w *Writer, tags map[string]string) {
 
 const hex = "0123456789abcdef"
 
-// appendString appends s as a JSON string, as [Marshal] writes it.
-func appendString(b []byte, s string) []byte {
-	b = append(b, '"')
+// appendEscaped appends what is between the quotes of s as a JSON string, as
+// [Marshal] writes it.
+func appendEscaped(b []byte, s string) []byte {
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
+			i += plain(s[i:])
 			continue
 		}
 		r, n := rune(c), 1
@@ -164,8 +170,30 @@ func appendString(b []byte, s string) []byte {
 		i += n
 		start = i
 	}
-	b = append(b, s[start:]...)
-	return append(b, '"')
+	return append(b, s[start:]...)
+}
+
+// plain returns how many bytes of ASCII s begins with that need no escape.
+func plain(s string) int {
+	const (
+		ones  = 0x0101010101010101
+		highs = 0x80 * ones
+	)
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		// A byte's highest bit is set in a word where the byte is below a blank, or
+		// a quote, or a backslash, or no ASCII; perhaps also in one behind such a byte.
+		eight := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		quotes, slashes := eight^'"'*ones, eight^'\\'*ones
+		if ((eight-' '*ones)|(quotes-ones)|(slashes-ones)|eight)&highs != 0 {
+			break
+		}
+	}
+	for i < len(s) && s[i] >= ' ' && s[i] != '"' && s[i] != '\\' && s[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
 }
 
 // appendEscape appends the escape of one character of the basic plane.

@@ -3,6 +3,7 @@ package jsonout
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -39,7 +40,8 @@ func TestWriter(t *testing.T) {
 
 // FuzzString and FuzzFloat hold the Writer against encoding/json.
 func FuzzString(f *testing.F) {
-	for _, s := range []string{"", "plain", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "<&>", "é漢😀\u2028\u2029", "\xff\xc3(", "a\xffb", "\xed\xa0\x80"} {
+	for _, s := range []string{"", "plain", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "<&>", "é漢😀\u2028\u2029", "\xff\xc3(", "a\xffb", "\xed\xa0\x80",
+		"long plain text, and a \" in it, and then more of it", "eight by\x1f e\\ght b\x7f", "0123456é0123456789"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -70,4 +72,19 @@ func FuzzFloat(f *testing.F) {
 			t.Errorf("got %s, want %s", w.Buf, want)
 		}
 	})
+}
+
+// BenchmarkString writes a text of 4 KB.
+func BenchmarkString(b *testing.B) {
+	for name, text := range map[string]string{"ASCII": "What came of the order that I asked about? ", "lines": "a line\nand \"more\"\n", "wide": "漢字かな交じり文 "} {
+		text = strings.Repeat(text, 4096/len(text))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			var w Writer
+			for b.Loop() {
+				w.Buf = w.Buf[:0]
+				w.String(text)
+			}
+		})
+	}
 }

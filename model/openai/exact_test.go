@@ -380,7 +380,7 @@ func TestLlamaServer(t *testing.T) {
 	// The same prompt, and the whole distribution.
 	server := b.models[0].targets[0]
 	w := b.newScoreRequest(t.Context(), server, req)
-	body, _ := json.Marshal(map[string]any{"messages": w.Messages})
+	body, _ := w.encode()
 	reply := postJSON(t, url+"/apply-template", body)
 	body, _ = json.Marshal(map[string]any{"prompt": reply.Get("prompt").Str, "n_predict": 1, "id_slot": w.Slot, "n_probs": 100000, "samplers": []string{}, "temperature": 1})
 	full := postJSON(t, url+"/completion", body)

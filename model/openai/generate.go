@@ -225,7 +225,7 @@ func (a *answer) open(ctx context.Context, t *target) (*exchange, error) {
 
 // chat sends a request for a chat completion, or for that of a text.
 func (t *target) chat(ctx context.Context, w *wireRequest) (*exchange, error) {
-	body, err := encode(w)
+	body, err := w.encode()
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -11,10 +10,14 @@ import (
 )
 
 // wireRequest is the body of a request for a chat completion, or for that of a
-// text, which has a prompt instead of messages.
+// text, which has a prompt instead of messages. [wireRequest.encode] puts the
+// messages before the rest.
 type wireRequest struct {
+	messages  []model.Message
+	separator string // between the texts of a message's content
+	reasoning string // what the server calls the reasoning of a message; empty leaves it out
+
 	Model               string         `json:"model"`
-	Messages            []wireMessage  `json:"messages,omitempty"`
 	Prompt              *string        `json:"prompt,omitempty"`
 	Tools               []wireTool     `json:"tools,omitempty"`
 	ToolChoice          any            `json:"tool_choice,omitempty"`
@@ -55,38 +58,6 @@ type wireRequest struct {
 
 type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
-}
-
-type wireMessage struct {
-	Role       model.Role     `json:"role"`
-	Content    any            `json:"content"` // a string, or a []wirePart where there are images
-	ToolCalls  []wireToolCall `json:"tool_calls,omitempty"`
-	ToolCallID string         `json:"tool_call_id,omitempty"`
-
-	// Reasoning goes under the name that the server has for it.
-	ReasoningContent string `json:"reasoning_content,omitempty"`
-	Reasoning        string `json:"reasoning,omitempty"`
-}
-
-type wirePart struct {
-	Type     string    `json:"type"`
-	Text     string    `json:"text,omitempty"`
-	ImageURL *imageURL `json:"image_url,omitempty"`
-}
-
-type imageURL struct {
-	URL string `json:"url"`
-}
-
-type wireToolCall struct {
-	ID       string       `json:"id"`
-	Type     string       `json:"type"`
-	Function wireFunction `json:"function"`
-}
-
-type wireFunction struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
 }
 
 type wireTool struct {
@@ -140,8 +111,7 @@ func newRequest(m *served, t *target, req *model.Request) *wireRequest {
 	if req.Continue {
 		w.Prompt = new(promptText(req))
 	} else {
-		w.Messages = wireMessages(req.Messages)
-		w.nameReasoning(t.facts.get())
+		w.messages, w.separator, w.reasoning = req.Messages, "\n\n", t.facts.get().reasoningName()
 	}
 	if !req.Whole {
 		w.Stream, w.StreamOptions = true, &streamOptions{IncludeUsage: true}
@@ -181,25 +151,22 @@ func promptText(req *model.Request) string {
 	return text.String()
 }
 
-// nameReasoning puts the reasoning of messages where the server looks for it.
-func (w *wireRequest) nameReasoning(k known) {
-	if k.noReasoning {
-		w.forgetReasoning()
+// reasoningName is what the server calls the reasoning of a message, empty where it
+// takes none.
+func (k known) reasoningName() string {
+	switch {
+	case k.noReasoning:
+		return ""
+	case k.plainReasoning:
+		return "reasoning"
 	}
-	for i := range w.Messages {
-		if m := &w.Messages[i]; k.plainReasoning {
-			m.Reasoning, m.ReasoningContent = m.ReasoningContent, ""
-		}
-	}
+	return "reasoning_content"
 }
 
 // forgetReasoning leaves out the reasoning, and reports whether there was any.
 func (w *wireRequest) forgetReasoning() (had bool) {
-	for i := range w.Messages {
-		m := &w.Messages[i]
-		had = had || m.Reasoning != "" || m.ReasoningContent != ""
-		m.Reasoning, m.ReasoningContent = "", ""
-	}
+	had = w.reasoning != "" && slices.ContainsFunc(w.messages, func(m model.Message) bool { return m.Reasoning != "" })
+	w.reasoning = ""
 	return had
 }
 
@@ -221,41 +188,6 @@ func (m *served) effort(effort string) string {
 		return name
 	}
 	return effort
-}
-
-func wireMessages(messages []model.Message) []wireMessage {
-	wired := make([]wireMessage, len(messages))
-	for i := range messages {
-		m := &messages[i]
-		wired[i] = wireMessage{Role: m.Role, Content: content(m.Parts, "\n\n"), ToolCallID: m.ToolCallID, ReasoningContent: m.Reasoning}
-		for _, call := range m.ToolCalls {
-			wired[i].ToolCalls = append(wired[i].ToolCalls,
-				wireToolCall{ID: call.ID, Type: "function", Function: wireFunction{call.Name, call.Arguments}})
-		}
-	}
-	return wired
-}
-
-// content returns the content of a message. It is one string where there is no
-// image: chat templates and servers differ in how they join text parts.
-func content(parts []model.Part, separator string) any {
-	if !slices.ContainsFunc(parts, isImage) {
-		texts := make([]string, len(parts))
-		for i, part := range parts {
-			texts[i] = partText(part)
-		}
-		return strings.Join(texts, separator)
-	}
-	wired := make([]wirePart, len(parts))
-	for i, part := range parts {
-		if image, ok := part.(model.Image); ok {
-			data := "data:" + image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
-			wired[i] = wirePart{Type: "image_url", ImageURL: &imageURL{data}}
-			continue
-		}
-		wired[i] = wirePart{Type: "text", Text: partText(part)}
-	}
-	return wired
 }
 
 func isImage(part model.Part) bool {

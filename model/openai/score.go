@@ -180,12 +180,12 @@ func (t *target) thinkLess() (more bool) {
 // begin begins the answer. Some servers continue a last message of the
 // assistant's only where they are told to.
 func (w *wireRequest) begin(text string, k kind) {
-	last := &w.Messages[len(w.Messages)-1]
-	if before, ok := last.Content.(string); ok && last.Role == model.Assistant {
-		last.Content = before + text
+	last := &w.messages[len(w.messages)-1]
+	if last.Role == model.Assistant {
+		last.Parts = append(slices.Clip(last.Parts), model.Text(text))
 		return
 	}
-	w.Messages = append(w.Messages, wireMessage{Role: model.Assistant, Content: text})
+	w.messages = append(w.messages, model.TextMessage(model.Assistant, text))
 	if k != llamaCPP && k != ollama {
 		yes, no := true, false
 		w.ContinueFinal, w.AddGenerationPrompt = &yes, &no
@@ -203,9 +203,9 @@ func (b *Backend) newScoreRequest(ctx context.Context, t *target, req *model.Sco
 	zero := 0.0
 	w := &wireRequest{
 		Model: t.model(req.Model),
-		Messages: []wireMessage{
-			{Role: model.System, Content: req.Instructions},
-			{Role: model.User, Content: content(parts, "")},
+		messages: []model.Message{
+			model.TextMessage(model.System, req.Instructions),
+			{Role: model.User, Parts: parts},
 		},
 		Temperature: &zero,
 	}
@@ -226,7 +226,7 @@ func (b *Backend) newScoreRequest(ctx context.Context, t *target, req *model.Sco
 		w.ChatTemplateKwargs = map[string]bool{"enable_thinking": false}
 	case Prefill:
 		yes, no := true, false
-		w.Messages = append(w.Messages, wireMessage{Role: model.Assistant, Content: thinkOpen + "\n\n" + thinkClose + "\n\n"})
+		w.messages = append(w.messages, model.TextMessage(model.Assistant, thinkOpen+"\n\n"+thinkClose+"\n\n"))
 		w.ContinueFinal, w.AddGenerationPrompt = &yes, &no
 	}
 	return w
