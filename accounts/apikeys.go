@@ -10,6 +10,7 @@ import (
 	"errors"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -155,7 +156,7 @@ func (s *Service) CreateKey(ctx context.Context, n NewKey) (APIKey, error) {
 				return err
 			}
 		}
-		return s.putKey(tx, record)
+		return errors.Join(s.putKey(tx, record), idempotency.Did(ctx, tx, record.ID))
 	})
 	if err != nil {
 		return APIKey{}, stored.Error(err)

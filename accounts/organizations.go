@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -168,7 +169,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		if err := storage.SetJSON(tx, organizationKey(record.ID), record); err != nil {
 			return err
 		}
-		return s.record(tx, ActionCreateOrganization, record.ID, n)
+		return errors.Join(s.record(tx, ActionCreateOrganization, record.ID, n), idempotency.Did(ctx, tx, record.ID))
 	})
 	if err != nil {
 		return Organization{}, stored.Error(err)

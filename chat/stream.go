@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/internal/schema"
@@ -225,17 +226,14 @@ func (r *run) finish(ctx context.Context) error {
 	if text := r.text.String(); text != "" || len(c.ToolCalls) == 0 {
 		c.Content = &text
 	}
-	var also func(storage.Tx) error
+	also := idempotency.Doing(ctx)
 	if r.keep != nil {
 		record, err := encodeRecord(c)
 		if err != nil {
 			return err
 		}
 		also = func(tx storage.Tx) error {
-			if err := tx.Set(recordKey(c.ID), record); err != nil {
-				return err
-			}
-			return tx.Set(messagesKey(c.ID), r.keep)
+			return errors.Join(tx.Set(recordKey(c.ID), record), tx.Set(messagesKey(c.ID), r.keep), idempotency.Did(ctx, tx, c.ID))
 		}
 	}
 	_, err := r.service.accounts.Charge(context.WithoutCancel(ctx), r.caller, r.use(c.ID), also)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
@@ -117,7 +118,7 @@ func (s *Service) Create(ctx context.Context, caller accounts.Caller, tags map[s
 		if err := create(tx, c); err != nil {
 			return err
 		}
-		return s.add(tx, c.ID, entries)
+		return errors.Join(s.add(tx, c.ID, entries), idempotency.Did(ctx, tx, c.ID))
 	})
 	return c, err
 }

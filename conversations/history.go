@@ -152,6 +152,7 @@ type Draft struct {
 	Body          json.RawMessage // what package responses keeps with it
 	CreatedAt     int64           // Unix seconds; of the conversation too, where the turn begins it
 	Begun         bool            // whether it is stored as running, by [Service.Begin]
+	Detached      bool            // it goes on whether or not anybody waits: its request is done when it begins
 
 	running bool
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -40,7 +41,12 @@ func ended(id string) error {
 func (s *Service) Begin(ctx context.Context, caller accounts.Caller, d *Draft) error {
 	running := *d
 	running.Dead, running.running = true, true
-	return s.update(ctx, caller, func(tx storage.Tx) error { return write(tx, &running) })
+	return s.update(ctx, caller, func(tx storage.Tx) error {
+		if d.Detached {
+			return errors.Join(write(tx, &running), idempotency.Did(ctx, tx, d.ID))
+		}
+		return write(tx, &running)
+	})
 }
 
 // finish makes room for the end of a turn that was begun.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -134,7 +135,12 @@ func (d *Draft) Commit(ctx context.Context, purpose string, expiresAfter time.Du
 	if waiting {
 		s.queue.expect(job{d.ns, id})
 	}
-	if err := s.store.Update(ctx, d.ns, func(tx storage.Tx) error { return s.commit(tx, id, &r) }); err != nil {
+	if err := s.store.Update(ctx, d.ns, func(tx storage.Tx) error {
+		if err := s.commit(tx, id, &r); err != nil {
+			return err
+		}
+		return idempotency.Did(ctx, tx, id)
+	}); err != nil {
 		if waiting {
 			s.queue.finish(job{d.ns, id})
 		}

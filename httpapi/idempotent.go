@@ -6,9 +6,11 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/idempotency"
+	"github.com/seed-506d8e5d/svc/internal/jsonin"
 )
 
 // maxIdempotencyKey is how many characters an Idempotency-Key may have.
@@ -34,6 +36,9 @@ func (c *call) once(body []byte) error {
 	if err != nil {
 		return err
 	}
+	if answer != nil && answer.Status == 0 {
+		return c.remake(answer.Object, body)
+	}
 	if answer != nil {
 		c.w.Header().Set("Idempotent-Replay", "true")
 		c.w.Header().Set("Content-Type", answer.ContentType)
@@ -44,7 +49,43 @@ func (c *call) once(body []byte) error {
 	}
 	c.kept = &kept{ResponseWriter: c.w.ResponseWriter, claim: claim}
 	c.w.ResponseWriter = c.kept
+	c.r = c.r.WithContext(claim.Context(c.ctx()))
 	return nil
+}
+
+// remake answers a request that is done and whose answer was lost with what it has
+// made, as that is now.
+func (c *call) remake(object string, body []byte) error {
+	a, lost := c.api, idempotency.NotKept(object)
+	streamed := false
+	if root, err := jsonin.Parse(body, jsonin.Dots); err == nil {
+		streamed = root.Field("stream").True()
+	}
+	c.w.Header().Set("Idempotent-Replay", "true")
+	prefix, _, _ := strings.Cut(object, "_")
+	var err error
+	switch {
+	case prefix == "resp" && streamed:
+		err = a.replayResponse(c, object, -1)
+	case prefix == "resp":
+		err = a.storedResponse(c, object)
+	case prefix == "conv":
+		c.r.SetPathValue("conversation_id", object)
+		err = a.getConversation(c)
+	case prefix == "file":
+		c.r.SetPathValue("file_id", object)
+		err = a.getFile(c)
+	default:
+		err = lost
+	}
+	switch {
+	case err == nil:
+		return errReplayed
+	case fault.Is(err, fault.NotFound):
+		err = lost // it was deleted meanwhile
+	}
+	c.w.Header().Del("Idempotent-Replay")
+	return err
 }
 
 func visible(key string) bool {
@@ -83,16 +124,17 @@ func (k *kept) Write(p []byte) (int, error) {
 func (k *kept) Unwrap() http.ResponseWriter { return k.ResponseWriter }
 
 // settle ends the claim of the call, if it has one. An answer that says no, or
-// that was cut, is not one to give again: the request may be tried anew.
+// that was cut, is not one to give again: the request may be tried anew, unless
+// it is done all the same.
 func (c *call) settle(cut bool) {
 	if c.kept == nil {
 		return
 	}
-	if cut || c.ctx().Err() != nil || c.w.Status < 200 || c.w.Status >= 300 {
+	if cut || c.err != nil || c.w.Status < 200 || c.w.Status >= 300 {
 		c.kept.claim.End(c.ctx(), nil)
 		return
 	}
-	answer := &idempotency.Answer{Status: c.w.Status, ContentType: c.w.Header().Get("Content-Type"), Body: c.kept.body.Bytes()}
+	answer := &idempotency.Answer{Status: c.w.Status, Unread: c.ctx().Err() != nil, ContentType: c.w.Header().Get("Content-Type"), Body: c.kept.body.Bytes()}
 	if c.kept.lost {
 		answer.Status, answer.Body = 0, nil
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,43 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 	}
 	if !maps.Equal(routes, described) {
 		t.Errorf("the server has\n%q\nthe document has\n%q", slices.Sorted(maps.Keys(routes)), slices.Sorted(maps.Keys(described)))
+	}
+}
+
+// TestEveryPostTakesAnIdempotencyKey, but those that change nothing when they come
+// again, and the document says so.
+func TestEveryPostTakesAnIdempotencyKey(t *testing.T) {
+	a := newAdminAPI(t, svc.Options{}, Options{})
+	o := newOwner(t, a)
+	for _, table := range a.tables() {
+		for path, methods := range table {
+			if methods["POST"] == nil || strings.HasSuffix(path, "/cancel") {
+				continue
+			}
+			body, kind, key := "{}", "application/json", o.key
+			if path == "/v1/files" {
+				kind, body = formType, form(formPart{"purpose", "", "", "assistants"}, formPart{"file", "a.txt", "text/plain", "x"})
+			}
+			if strings.HasPrefix(path, "/admin/") {
+				key = adminKey
+			}
+			r := httptest.NewRequest("POST", path, strings.NewReader(body))
+			r.Header.Set("Authorization", "Bearer "+key)
+			r.Header.Set("Content-Type", kind)
+			r.Header.Set("Idempotency-Key", "not visible")
+			w := httptest.NewRecorder()
+			a.ServeHTTP(w, r)
+			if w.Code != 400 && w.Code != 422 || !strings.Contains(w.Body.String(), "The Idempotency-Key must be") {
+				t.Errorf("POST %s: %d %s", path, w.Code, w.Body)
+			}
+			parameters, _ := newContract().doc["paths"].(map[string]any)[path].(map[string]any)["post"].(map[string]any)["parameters"].([]any)
+			described := slices.ContainsFunc(parameters, func(p any) bool {
+				return p.(map[string]any)["$ref"] == "#/components/parameters/IdempotencyKey"
+			})
+			if !described {
+				t.Errorf("openapi.json does not have the header for POST %s", path)
+			}
+		}
 	}
 }
 

@@ -108,17 +108,25 @@ func (a *API) getResponse(c *call) error {
 		if err != nil {
 			return err
 		}
-		events, err := a.service.ReplayResponse(c.ctx(), c.caller, id, after)
-		if err != nil {
-			return err
-		}
-		return c.responseEvents(events)
+		return a.replayResponse(c, id, after)
 	}
+	return a.storedResponse(c, id)
+}
+
+func (a *API) storedResponse(c *call, id string) error {
 	r, err := a.service.Response(c.ctx(), c.caller, id)
 	if err != nil {
 		return err
 	}
 	return c.written(r)
+}
+
+func (a *API) replayResponse(c *call, id string, after int) error {
+	events, err := a.service.ReplayResponse(c.ctx(), c.caller, id, after)
+	if err != nil {
+		return err
+	}
+	return c.responseEvents(events)
 }
 
 // startingAfter reads the number of the last event that a client has seen, -1 for

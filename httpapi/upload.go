@@ -1,7 +1,10 @@
 package httpapi
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"hash"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -37,6 +40,7 @@ type upload struct {
 	parts  *multipart.Reader
 	draft  *files.Draft
 	fields map[string]string
+	sum    hash.Hash // of the names and values of all of them, which stays when the boundary changes
 }
 
 // upload reads the body of a call and stores its file.
@@ -58,7 +62,7 @@ func (c *call) upload() (files.File, error) {
 		return files.File{}, &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Err: err,
 			Message: "The request must be multipart/form-data with a boundary."}
 	}
-	u := &upload{call: c, body: body, parts: parts, fields: map[string]string{}}
+	u := &upload{call: c, body: body, parts: parts, fields: map[string]string{}, sum: sha256.New()}
 	file, err := u.read()
 	if err != nil && u.draft != nil {
 		u.draft.Discard(c.ctx())
@@ -112,6 +116,7 @@ func (u *upload) field(name string, part *multipart.Part) error {
 		return fault.Invalidf(name, "%s is longer than %d bytes.", name, maxField)
 	}
 	u.fields[name] = string(value)
+	fmt.Fprintf(u.sum, "%q %q\n", name, value)
 	if name == purposeField {
 		return files.CheckPurpose(string(value))
 	}
@@ -130,7 +135,9 @@ func (u *upload) file(part *multipart.Part) (err error) {
 				"application/octet-stream does not. With curl: -F 'file=@notes.md;type=text/markdown'."}
 	}
 	u.body.left = files.MaxBytes + maxOverhead
-	u.draft, err = u.api.service.StageFile(u.ctx(), u.caller, part.FileName(), mimeType, content{part})
+	file := sha256.New()
+	u.draft, err = u.api.service.StageFile(u.ctx(), u.caller, part.FileName(), mimeType, io.TeeReader(content{part}, file))
+	fmt.Fprintf(u.sum, "%q %q %q %x\n", fileField, part.FileName(), mimeType, file.Sum(nil))
 	return err
 }
 
@@ -141,6 +148,9 @@ func (u *upload) finish() (files.File, error) {
 	}
 	after, err := u.expiresAfter()
 	if err != nil {
+		return files.File{}, err
+	}
+	if err := u.once(u.sum.Sum(nil)); err != nil {
 		return files.File{}, err
 	}
 	return u.draft.Commit(u.ctx(), u.fields[purposeField], after)

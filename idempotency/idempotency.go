@@ -8,6 +8,9 @@
 // the store, so that they hold in every process on it. A claim is renewed while it
 // is held: that of a process that died is free again after half a minute.
 //
+// What a request does it says with [Did], in the transaction that does it: from
+// then on nobody does it again, whatever becomes of the process and its answer.
+//
 // An answer is kept sealed with the key that it was asked for with, of which the
 // store has only a hash: nobody reads it without the request's sender.
 package idempotency
@@ -18,6 +21,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -77,11 +81,15 @@ type Request struct {
 	Forget bool
 }
 
-// Answer is what the first request was answered.
+// Answer is what the first request was answered. Where that is lost, Object is the
+// ID of what it has made and all else is empty.
 type Answer struct {
 	Status      int
 	ContentType string
 	Body        []byte
+	Object      string
+
+	Unread bool // nobody was there to read it: it is kept only where [Did] was called
 }
 
 // record is what is stored of a claim.
@@ -89,7 +97,9 @@ type record struct {
 	Body    []byte `json:"body"`              // hash of the request
 	Until   int64  `json:"until"`             // Unix milliseconds: when it is free again
 	Holder  int64  `json:"holder"`            // tells claims of one key apart
-	Done    bool   `json:"done,omitempty"`    // there was an answer
+	Did     bool   `json:"did,omitempty"`     // what was asked for is done
+	Object  string `json:"object,omitempty"`  // the ID of what that made
+	Done    bool   `json:"done,omitempty"`    // there was an answer, or there will be none
 	Status  int    `json:"status,omitempty"`  // of the answer; 0 where it is not kept
 	Kind    string `json:"kind,omitempty"`    // its content type
 	Pieces  int    `json:"pieces,omitempty"`  // of its sealed body
@@ -150,15 +160,15 @@ func (s *Service) try(ctx context.Context, r *Request) (*Claim, *Answer, error) 
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
-		if err == nil && now < found.Until {
+		if err == nil && (now < found.Until || found.Did && now < found.Expires) {
 			sealed, err = pieces(tx, id, found.Pieces)
 			return err
 		}
 		claimed = true
-		if err := sweep(tx, now); err != nil {
+		if err := errors.Join(sweep(tx, now), remove(tx, id, found.Pieces)); err != nil {
 			return err
 		}
-		found = record{Body: r.Body[:], Until: now + lease.Milliseconds(), Holder: found.Holder + 1}
+		found = record{Body: r.Body[:], Until: now + lease.Milliseconds(), Holder: rand.Int64()}
 		return s.write(tx, id, &found, now)
 	})
 	switch {
@@ -168,16 +178,28 @@ func (s *Service) try(ctx context.Context, r *Request) (*Claim, *Answer, error) 
 		return s.hold(ctx, r, id, found), nil, nil
 	case string(found.Body) != string(r.Body[:]):
 		return nil, nil, conflict("The Idempotency-Key was sent with another request before.")
-	case !found.Done:
+	case !found.Done && s.now().UnixMilli() < found.Until:
 		return nil, nil, nil
+	case found.Status == 0 && found.Object != "":
+		return nil, &Answer{Object: found.Object}, nil
 	case found.Status == 0:
-		return nil, nil, conflict("The Idempotency-Key was sent before, and the answer to it was not kept.")
+		return nil, nil, NotKept("")
 	}
 	body, err := open(r.Key, sealed)
 	if err != nil {
 		return nil, nil, fault.From(err)
 	}
 	return nil, &Answer{Status: found.Status, ContentType: found.Kind, Body: body}, nil
+}
+
+// NotKept is the Conflict error for a request that is done and whose answer
+// nobody has; object is the ID of what it made, if it has one.
+func NotKept(object string) error {
+	made := ""
+	if object != "" {
+		made = " It made " + object + "."
+	}
+	return conflict("The Idempotency-Key was sent before, and the answer to it was not kept." + made)
 }
 
 func conflict(message string) error {
@@ -198,20 +220,24 @@ func (s *Service) write(tx storage.Tx, id []byte, r *record, now int64) error {
 // sweep removes some of what has expired.
 func sweep(tx storage.Tx, now int64) error {
 	const prefix = len("idem/x/") + 8
+	var expired [][]byte
 	for e, err := range tx.Scan(storage.Range{Start: expiryKey(0, nil), End: expiryKey(now, nil), KeysOnly: true, Limit: swept}) {
 		if err != nil {
 			return err
 		}
-		id := e.Key[prefix:]
+		expired = append(expired, e.Key)
+	}
+	for _, key := range expired {
+		id := key[prefix:]
 		var r record
-		err = storage.GetJSON(tx, recordKey(id), &r)
+		err := storage.GetJSON(tx, recordKey(id), &r)
 		if err == nil && r.Expires <= now { // and not another one of the key since
-			err = remove(tx, id)
+			err = remove(tx, id, r.Pieces)
 		}
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
-		if err := tx.Delete(e.Key); err != nil {
+		if err := tx.Delete(key); err != nil {
 			return err
 		}
 	}
@@ -219,12 +245,9 @@ func sweep(tx storage.Tx, now int64) error {
 }
 
 // remove removes a record and its answer.
-func remove(tx storage.Tx, id []byte) error {
-	for e, err := range tx.Scan(storage.Range{Start: pieceKey(id, 0), End: pieceKey(id, maxBytes/piece+1), KeysOnly: true}) {
-		if err != nil {
-			return err
-		}
-		if err := tx.Delete(e.Key); err != nil {
+func remove(tx storage.Tx, id []byte, pieces int) error {
+	for n := range pieces {
+		if err := tx.Delete(pieceKey(id, n)); err != nil {
 			return err
 		}
 	}
@@ -248,7 +271,7 @@ type Claim struct {
 	service *Service
 	request Request
 	id      []byte
-	record  record
+	holder  int64
 	stop    context.CancelFunc
 	renewed sync.WaitGroup
 }
@@ -256,7 +279,7 @@ type Claim struct {
 // hold renews a claim until it is ended.
 func (s *Service) hold(ctx context.Context, r *Request, id []byte, rec record) *Claim {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	c := &Claim{service: s, request: *r, id: id, record: rec, stop: stop}
+	c := &Claim{service: s, request: *r, id: id, holder: rec.Holder, stop: stop}
 	c.renewed.Go(func() {
 		ticker := time.NewTicker(renewal)
 		defer ticker.Stop()
@@ -265,8 +288,7 @@ func (s *Service) hold(ctx context.Context, r *Request, id []byte, rec record) *
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				c.update(ctx, func(tx storage.Tx, now int64) error {
-					rec := c.record
+				c.update(ctx, func(tx storage.Tx, rec record, now int64) error {
 					rec.Until = now + lease.Milliseconds()
 					return s.write(tx, id, &rec, now)
 				})
@@ -277,22 +299,20 @@ func (s *Service) hold(ctx context.Context, r *Request, id []byte, rec record) *
 }
 
 // End ends the claim with the answer that everybody with the key gets from now
-// on. Without one the key is free again.
+// on. Without one the key is free again, unless the request is done.
 func (c *Claim) End(ctx context.Context, a *Answer) {
 	c.stop()
 	c.renewed.Wait()
-	ctx = context.WithoutCancel(ctx)
-	if a == nil {
-		c.update(ctx, func(tx storage.Tx, _ int64) error {
-			return errors.Join(remove(tx, c.id), tx.Delete(expiryKey(c.record.Expires, c.id)))
-		})
-		return
+	var sealed []byte
+	if a != nil {
+		sealed = seal(c.request.Key, a.Body)
 	}
-	sealed := seal(c.request.Key, a.Body)
-	c.update(ctx, func(tx storage.Tx, now int64) error {
-		rec := c.record
+	c.update(context.WithoutCancel(ctx), func(tx storage.Tx, rec record, now int64) error {
+		if !rec.Did && (a == nil || a.Unread) {
+			return errors.Join(remove(tx, c.id, 0), tx.Delete(expiryKey(rec.Expires, c.id)))
+		}
 		rec.Done, rec.Until = true, rec.Expires
-		if !c.request.Forget && len(sealed) <= maxBytes {
+		if a != nil && !c.request.Forget && len(sealed) <= maxBytes {
 			rec.Status, rec.Kind = a.Status, a.ContentType
 			for rest := sealed; len(rest) > 0; rec.Pieces++ {
 				n := min(len(rest), piece)
@@ -308,18 +328,64 @@ func (c *Claim) End(ctx context.Context, a *Answer) {
 
 // update changes the claim's record unless another one holds the key by now. A
 // failure is logged: the request has been done, and who sent it has its answer.
-func (c *Claim) update(ctx context.Context, change func(tx storage.Tx, now int64) error) {
+func (c *Claim) update(ctx context.Context, change func(tx storage.Tx, rec record, now int64) error) {
 	err := c.service.store.Update(ctx, c.request.Namespace, func(tx storage.Tx) error {
-		var found record
-		if err := storage.GetJSON(tx, recordKey(c.id), &found); err != nil {
+		found, held, err := c.read(tx)
+		if err != nil || !held || found.Done {
 			return err
 		}
-		if found.Holder != c.record.Holder || found.Done {
-			return nil
-		}
-		return change(tx, c.service.now().UnixMilli())
+		return change(tx, found, c.service.now().UnixMilli())
 	})
 	if err != nil && ctx.Err() == nil {
 		c.service.log.ErrorContext(ctx, "idempotency: a claim was not kept", "err", err)
 	}
+}
+
+// read reads the claim's record, if it is still this claim's.
+func (c *Claim) read(tx storage.Tx) (found record, held bool, err error) {
+	err = storage.GetJSON(tx, recordKey(c.id), &found)
+	if errors.Is(err, storage.ErrNotFound) {
+		return found, false, nil
+	}
+	return found, err == nil && found.Holder == c.holder, err
+}
+
+type contextKey struct{}
+
+// Context returns a context for doing the request, in which [Did] finds the claim.
+func (c *Claim) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, contextKey{}, c)
+}
+
+// Doing returns what calls [Did] for a request that makes nothing which can be read;
+// nil where ctx has no claim.
+func Doing(ctx context.Context) func(storage.Tx) error {
+	if ctx.Value(contextKey{}) == nil {
+		return nil
+	}
+	return func(tx storage.Tx) error { return Did(ctx, tx, "") }
+}
+
+// Did says that a transaction in the request's namespace does what the request
+// asks for: once it is committed the request is never done again, whether or not
+// its answer is kept. object is the ID of what it makes, empty where that cannot
+// be read. The error is a Conflict where the claim has run out and another one
+// has the key: the transaction is not to be committed then. A context without a
+// claim has nothing to say.
+func Did(ctx context.Context, tx storage.Tx, object string) error {
+	c, ok := ctx.Value(contextKey{}).(*Claim)
+	if !ok {
+		return nil
+	}
+	found, held, err := c.read(tx)
+	switch {
+	case err != nil:
+		return err
+	case !held:
+		return conflict("The Idempotency-Key was sent again, and the request is done by that.")
+	case found.Did:
+		return nil
+	}
+	found.Did, found.Object = true, object
+	return storage.SetJSON(tx, recordKey(c.id), found)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -88,11 +89,15 @@ func (t *turn) dies(err error) {
 // save charges the turn and, unless it is not to be kept, stores it in the same
 // transaction.
 func (t *turn) save(ctx context.Context) error {
+	r := t.response
 	if !t.store {
-		_, err := t.o.Accounts.Charge(ctx, t.caller, t.use(), nil)
+		var also func(storage.Tx) error
+		if r.Status == Completed {
+			also = idempotency.Doing(ctx)
+		}
+		_, err := t.o.Accounts.Charge(ctx, t.caller, t.use(), also)
 		return err
 	}
-	r := t.response
 	body, err := r.encodeBody()
 	if err != nil {
 		return err
@@ -109,6 +114,11 @@ func (t *turn) save(ctx context.Context) error {
 				return err
 			}
 		}
+		if r.Status == Completed && !t.req.Background { // then it was done when it began
+			if err := idempotency.Did(ctx, tx, r.ID); err != nil {
+				return err
+			}
+		}
 		return t.o.Conversations.Write(tx, draft)
 	})
 	return err
@@ -118,7 +128,7 @@ func (t *turn) draft(body json.RawMessage) *conversations.Draft {
 	r := t.response
 	d := &conversations.Draft{
 		ID: r.ID, Point: t.point, Begins: t.begins, Input: t.input, Output: r.Output,
-		Dead: r.Status != Completed, Begun: t.live != nil, Body: body, CreatedAt: r.CreatedAt,
+		Dead: r.Status != Completed, Begun: t.live != nil, Detached: t.req.Background, Body: body, CreatedAt: r.CreatedAt,
 	}
 	if t.bare {
 		d.Output = nil
