@@ -10,7 +10,8 @@ import (
 
 // The administration of organizations, keys and credits. These methods take no
 // caller: who may use them is for the program to decide that has the Service.
-// Each change they make is an entry of the audit log.
+// Each change they make is an entry of the audit log, which says who asked for it
+// where the context does: see [accounts.By].
 
 // CreateOrganization creates an active organization with its first credits. The
 // error is Invalid where a field is out of bounds.
@@ -61,6 +62,19 @@ func (s *Service) Usage(ctx context.Context, organization string, p Page) (List[
 	return s.accounts.Usage(ctx, organization, p)
 }
 
+// Ledger is Usage with the credits that were added and taken away.
+func (s *Service) Ledger(ctx context.Context, organization string, p Page) (List[accounts.Entry], error) {
+	return s.accounts.Ledger(ctx, organization, p)
+}
+
+// UsageTotals returns what an organization used in a month, written as 2026-11, in
+// UTC, by day, model and key; or, where the ID is empty, what all of them used, by
+// day, model and organization. However much was used, its work is bounded. The
+// error is NotFound or Invalid.
+func (s *Service) UsageTotals(ctx context.Context, organization, month string) (accounts.Totals, error) {
+	return s.accounts.Totals(ctx, organization, month)
+}
+
 // CreateKey creates an API key and returns it with its Secret, which cannot be
 // read again. The error is Invalid, or NotFound where there is no such
 // organization.
@@ -72,6 +86,13 @@ func (s *Service) CreateKey(ctx context.Context, n accounts.NewKey) (accounts.AP
 // empty: 1 to 1,000, by the time of their creation.
 func (s *Service) Keys(ctx context.Context, organization string, p Page) (List[accounts.APIKey], error) {
 	return s.accounts.Keys(ctx, organization, p)
+}
+
+// UpdateKey changes what u names of a key, such as its limits and its budget. It
+// holds for every call that begins after it returned. The error is NotFound or
+// Invalid.
+func (s *Service) UpdateKey(ctx context.Context, id string, u accounts.KeyUpdate) (accounts.APIKey, error) {
+	return s.accounts.UpdateKey(ctx, id, u)
 }
 
 // RevokeKey deletes an API key. No call that begins after it returned is

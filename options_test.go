@@ -18,6 +18,8 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
+	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
 // every does one operation of each kind that calls a model, and returns its
@@ -172,4 +174,59 @@ func TestOwnAccounting(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// sharedStore is a store that several processes have open.
+type sharedStore struct{ storage.Store }
+
+func (sharedStore) Shared() bool { return true }
+
+// TestOneKeyOfTheFirstStart has programs that embed the service and servers that
+// start, on one new store, all at once: there is one organization with its credits
+// once, and one key.
+func TestOneKeyOfTheFirstStart(t *testing.T) {
+	is := is.New(t)
+	store := sharedStore{memstore.New()}
+	t.Cleanup(func() { is.NoErr(store.Close()) })
+	var services []*svc.Service
+	open := func() *svc.Service {
+		service, err := svc.New(t.Context(), svc.Options{Store: store})
+		is.NoErr(err)
+		t.Cleanup(func() { is.NoErr(service.Close()) })
+		services = append(services, service)
+		return service
+	}
+	for range 4 {
+		open()
+	}
+	var running sync.WaitGroup
+	made := make(chan string, len(services))
+	for _, service := range services {
+		running.Go(func() {
+			if _, err := service.LocalCaller(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		running.Go(func() {
+			key, err := service.Bootstrap(t.Context(), "")
+			if err != nil {
+				t.Error(err)
+			}
+			if key != "" {
+				made <- key
+			}
+		})
+	}
+	running.Wait()
+	close(made)
+	key := <-made
+	_, err := services[0].Authenticate(t.Context(), key)
+	is.NoErr(err)
+	is.Equal(<-made, "") // there is no other
+	keys, err := services[1].Keys(t.Context(), "", svc.Page{})
+	is.NoErr(err)
+	is.Equal(len(keys.Items), 1)
+	o, err := open().Organization(t.Context(), svc.DefaultOrganization)
+	is.NoErr(err)
+	is.Equal(o.Credits.String(), "1000")
 }

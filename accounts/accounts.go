@@ -23,6 +23,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -188,6 +189,8 @@ func (s *Service) work(ctx context.Context) {
 	defer close(s.stopped)
 	tick := time.NewTicker(lastUsedEvery)
 	defer tick.Stop()
+	counting := time.NewTicker(countEvery)
+	defer counting.Stop()
 	var share <-chan time.Time
 	if s.replicas.Shared() {
 		ticker := time.NewTicker(shareEvery)
@@ -207,12 +210,19 @@ func (s *Service) work(ctx context.Context) {
 			s.background(ctx, "use of limits", s.shareUse)
 		case <-tick.C:
 			s.background(ctx, "last use of keys", s.flushLastUsed)
+		case <-counting.C:
+			s.countDue(ctx, math.MaxInt)
 		}
 	}
 }
 
 func (s *Service) foldNow(ctx context.Context, l *ledger) {
-	s.background(ctx, "checkpoint", func(ctx context.Context) error { return s.fold(ctx, l) })
+	s.background(ctx, "checkpoint", func(ctx context.Context) error {
+		if err := s.fold(ctx, l); err != nil {
+			return err
+		}
+		return s.count(ctx, l.organization)
+	})
 }
 
 // background does one write of the background goroutine. Nobody waits for it, so

@@ -27,6 +27,9 @@ type APIKey struct {
 	CreatedAt      int64    // Unix seconds
 	LastUsedAt     int64    // Unix seconds, 0 for never; up to two minutes late
 
+	KeyLimits
+	Spent Micros // in the period of the budget, where there is one
+
 	// Secret is the key itself. Only CreateKey's answer has it, because only its
 	// hash is stored.
 	Secret string
@@ -38,6 +41,17 @@ type NewKey struct {
 	OrganizationID string   `json:"organization_id"`
 	Name           string   `json:"name"`
 	Models         []string `json:"models"` // 1 to 1,000 IDs; nil for every model
+	KeyLimits
+}
+
+// KeyUpdate is what to change of a key; nil leaves a field as it is. What it has
+// spent in a period counts against a budget that is set later in it.
+type KeyUpdate struct {
+	Name              *string `json:"name,omitempty"`
+	RequestsPerMinute *int    `json:"requests_per_minute,omitempty"`
+	TokensPerMinute   *int    `json:"tokens_per_minute,omitempty"`
+	Budget            *Micros `json:"budget,omitempty"`
+	BudgetPeriod      *Period `json:"budget_period,omitempty"`
 }
 
 // keyHash is the SHA-256 hash of a key, by which it is found. Keys carry 256
@@ -56,6 +70,7 @@ type keyRecord struct {
 	Prefix         string   `json:"prefix"`
 	CreatedAt      int64    `json:"created_at"`
 	Hash           []byte   `json:"hash"`
+	KeyLimits
 }
 
 // MarshalJSON writes the key as the administration interface shows it.
@@ -69,11 +84,21 @@ func (k APIKey) MarshalJSON() ([]byte, error) {
 		Prefix         string   `json:"prefix"`
 		CreatedAt      int64    `json:"created_at"`
 		LastUsedAt     *int64   `json:"last_used_at"`
-		Secret         string   `json:"key,omitempty"`
+		KeyLimits
+		Spent  *Micros `json:"budget_spent,omitempty"`
+		Secret string  `json:"key,omitempty"`
 	}{
 		k.ID, "api_key", orNull(k.OrganizationID), k.Name, k.Models, k.Prefix,
-		k.CreatedAt, orNull(k.LastUsedAt), k.Secret,
+		k.CreatedAt, orNull(k.LastUsedAt), k.KeyLimits, k.shownSpent(), k.Secret,
 	})
+}
+
+// shownSpent is what was spent of a budget; nil without one.
+func (k APIKey) shownSpent() *Micros {
+	if k.Budget == 0 {
+		return nil
+	}
+	return &k.Spent
 }
 
 // orNull returns a pointer that JSON writes as v, or as null where v is zero.
@@ -147,16 +172,20 @@ func (s *Service) CreateKey(ctx context.Context, n NewKey) (APIKey, error) {
 	if err := checkModels(n.Models); err != nil {
 		return APIKey{}, err
 	}
+	var err error
+	if n.KeyLimits, err = n.KeyLimits.checked(); err != nil {
+		return APIKey{}, err
+	}
 	secret := newSecret()
 	record := s.newKeyRecord(n, secret)
-	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
+	err = s.store.Update(ctx, system, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
 		if n.OrganizationID != "" {
 			if _, err := getOrganization(tx, n.OrganizationID); err != nil {
 				return err
 			}
 		}
-		return errors.Join(s.putKey(tx, record), idempotency.Did(ctx, tx, record.ID))
+		return errors.Join(s.putKey(ctx, tx, record), idempotency.Did(ctx, tx, record.ID))
 	})
 	if err != nil {
 		return APIKey{}, stored.Error(err)
@@ -176,11 +205,12 @@ func (s *Service) newKeyRecord(n NewKey, secret string) keyRecord {
 		Prefix:         shownPrefix(secret),
 		CreatedAt:      s.now().Unix(),
 		Hash:           hash[:],
+		KeyLimits:      n.KeyLimits,
 	}
 }
 
 // putKey writes a new key and the audit entry of its creation.
-func (s *Service) putKey(tx storage.Tx, r keyRecord) error {
+func (s *Service) putKey(ctx context.Context, tx storage.Tx, r keyRecord) error {
 	if err := storage.SetJSON(tx, keyKey(r.ID), r); err != nil {
 		return err
 	}
@@ -192,7 +222,7 @@ func (s *Service) putKey(tx storage.Tx, r keyRecord) error {
 			return err
 		}
 	}
-	return s.record(tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models})
+	return s.record(ctx, tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models, r.KeyLimits})
 }
 
 // show returns the key as it is shown. lastUsed is in Unix seconds.
@@ -205,6 +235,7 @@ func (r keyRecord) show(lastUsed int64) APIKey {
 		Prefix:         r.Prefix,
 		CreatedAt:      r.CreatedAt,
 		LastUsedAt:     lastUsed,
+		KeyLimits:      r.KeyLimits,
 	}
 }
 
@@ -219,21 +250,92 @@ func (s *Service) Keys(ctx context.Context, organization string, p page.Params) 
 	if len(prefix) > storage.MaxKey/2 {
 		return page.Page[APIKey]{Items: []APIKey{}}, nil
 	}
-	return listSystem(ctx, s, prefix, p, func(tx storage.Tx, e storage.Entry) (APIKey, error) {
-		id := string(e.Key[len(prefix):])
-		var record keyRecord
-		if err := storage.GetJSON(tx, keyKey(id), &record); err != nil {
-			return APIKey{}, err
+	result, err := listSystem(ctx, s, prefix, p, func(tx storage.Tx, e storage.Entry) (APIKey, error) {
+		return getKey(tx, string(e.Key[len(prefix):]))
+	})
+	for i := range result.Items {
+		if err := s.setSpent(ctx, &result.Items[i]); err != nil {
+			return page.Page[APIKey]{}, err
 		}
-		used, err := tx.Get(lastUsedKey(id))
+	}
+	return result, err
+}
+
+// getKey reads a key.
+func getKey(tx storage.Tx, id string) (APIKey, error) {
+	var record keyRecord
+	err := storage.GetJSON(tx, keyKey(id), &record)
+	if errors.Is(err, storage.ErrNotFound) {
+		return APIKey{}, fault.Missing(CodeKeyNotFound, "API key", id)
+	}
+	if err != nil {
+		return APIKey{}, err
+	}
+	used, err := tx.Get(lastUsedKey(id))
+	if errors.Is(err, storage.ErrNotFound) {
+		return record.show(0), nil
+	}
+	if err != nil {
+		return APIKey{}, err
+	}
+	return record.show(int64(binary.BigEndian.Uint64(used))), nil
+}
+
+// setSpent completes a key with what it has spent of its budget.
+func (s *Service) setSpent(ctx context.Context, k *APIKey) (err error) {
+	if k.Budget > 0 && k.OrganizationID != "" {
+		k.Spent, err = s.spent(ctx, k.OrganizationID, k.ID, k.BudgetPeriod, s.now())
+	}
+	return err
+}
+
+// UpdateKey changes what u names and returns the key as it is then. It holds for
+// every call that begins after it returned. The error is NotFound, or Invalid where
+// a field is out of bounds.
+func (s *Service) UpdateKey(ctx context.Context, id string, u KeyUpdate) (APIKey, error) {
+	defer s.forget() // after an error, too: nobody may know whether it was written
+	var key APIKey
+	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
+		var record keyRecord
+		err := storage.GetJSON(tx, keyKey(id), &record)
 		if errors.Is(err, storage.ErrNotFound) {
-			return record.show(0), nil
+			return fault.Missing(CodeKeyNotFound, "API key", id)
 		}
 		if err != nil {
-			return APIKey{}, err
+			return err
 		}
-		return record.show(int64(binary.BigEndian.Uint64(used))), nil
+		if err := record.change(u); err != nil {
+			return err
+		}
+		if err := storage.SetJSON(tx, keyKey(id), record); err != nil {
+			return err
+		}
+		if key, err = getKey(tx, id); err != nil {
+			return err
+		}
+		return errors.Join(s.record(ctx, tx, ActionUpdateKey, id, u), s.replicas.Changed(tx))
 	})
+	if err != nil {
+		return APIKey{}, stored.Error(err)
+	}
+	return key, s.setSpent(ctx, &key)
+}
+
+// change sets what an update names, or returns an Invalid error.
+func (r *keyRecord) change(u KeyUpdate) (err error) {
+	set(&r.Name, u.Name)
+	set(&r.RequestsPerMinute, u.RequestsPerMinute)
+	set(&r.TokensPerMinute, u.TokensPerMinute)
+	set(&r.Budget, u.Budget)
+	set(&r.BudgetPeriod, u.BudgetPeriod)
+	if r.Name != "" {
+		if err := checkName(r.Name); err != nil {
+			return err
+		}
+	}
+	r.KeyLimits, err = r.KeyLimits.checked()
+	return err
 }
 
 // RevokeKey deletes a key. No call that begins after it returned is
@@ -259,6 +361,6 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		return errors.Join(s.record(tx, ActionRevokeKey, id, nil), s.replicas.Changed(tx))
+		return errors.Join(s.record(ctx, tx, ActionRevokeKey, id, nil), s.replicas.Changed(tx))
 	}))
 }

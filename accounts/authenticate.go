@@ -125,6 +125,7 @@ func (s *Service) lookUp(ctx context.Context, hash keyHash) (*grant, error) {
 	g := &grant{caller: organization.caller(), refusal: organization.refusal()}
 	g.caller.Key = key.ID
 	g.caller.Models = key.Models
+	g.caller.KeyLimits = key.KeyLimits
 	g.touched.Store(s.now().Add(-lastUsedEvery).Unix())
 	return g, nil
 }
@@ -136,6 +137,8 @@ func (r organizationRecord) caller() Caller {
 		ZeroDataRetention: r.ZeroDataRetention,
 		RequestsPerMinute: r.RequestsPerMinute,
 		TokensPerMinute:   r.TokensPerMinute,
+
+		ConcurrentRequests: r.ConcurrentRequests,
 	}
 }
 

@@ -20,6 +20,10 @@ type Caller struct {
 
 	RequestsPerMinute int // the organization's limit, 0 for none
 	TokensPerMinute   int // the organization's limit, 0 for none
+
+	ConcurrentRequests int // that a process works on at once for the organization, 0 for no limit of its own
+
+	KeyLimits KeyLimits // of the key
 }
 
 // Namespace returns the key space of the caller's organization.

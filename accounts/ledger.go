@@ -44,6 +44,7 @@ type Entry struct {
 	Type         EntryType
 	Amount       Micros // what the entry adds to the balance; negative for a charge
 	Use          Use    // what a charge is for
+	By           string // who added credits, see [By]; empty for charges and where nobody said
 	CreatedAt    int64  // Unix seconds
 }
 
@@ -58,6 +59,7 @@ type entryRecord struct {
 	Key       string    `json:"key,omitempty"`
 	Use       Use       `json:"use,omitzero"`
 	CreatedAt int64     `json:"created_at"`
+	By        string    `json:"by,omitempty"`
 	Lane      string    `json:"lane,omitempty"`
 	Number    uint64    `json:"number,omitempty"`
 }
@@ -104,6 +106,8 @@ type ledger struct {
 	sequence     atomic.Uint64 // the last number taken in this process's lane
 	unfolded     atomic.Int64  // entries in lanes
 	folding      atomic.Bool   // they are due to be folded, or are being folded
+
+	spendings sync.Map // key ID to *spending, of keys that have a budget
 
 	looking sync.Mutex // held by who reads what others added
 	looked  time.Time  // guarded by looking
@@ -187,7 +191,8 @@ func (s *Service) look(ctx context.Context, l *ledger) error {
 // Afford returns nil where the caller's organization has credits and tokens. The
 // error is NoCredits (insufficient_credits) where its balance is not above zero,
 // and RateLimited (rate_limit_exceeded) where it has used up the tokens that it
-// may use at present. It is Unavailable (storage_unavailable) where what a model
+// may use at present, or its key has. NoCredits (budget_exceeded) is also for a key
+// that has spent its budget. It is Unavailable (storage_unavailable) where what a model
 // answers could not be stored or charged. Afford does no I/O once the balance is
 // known. It is called before any model is.
 func (s *Service) Afford(ctx context.Context, c Caller) error {
@@ -204,6 +209,9 @@ func (s *Service) Afford(ctx context.Context, c Caller) error {
 	if balance <= 0 {
 		return errNoCredits()
 	}
+	if err := s.checkBudget(ctx, payerOf(c)); err != nil {
+		return err
+	}
 	return s.checkTokens(c)
 }
 
@@ -212,17 +220,17 @@ func errNoCredits() error {
 }
 
 // credit returns the entry for credits that the administration adds.
-func credit(organization string, amount Micros) Entry {
-	return Entry{Organization: organization, Type: EntryCredit, Amount: amount}
+func credit(ctx context.Context, organization string, amount Micros) Entry {
+	return Entry{Organization: organization, Type: EntryCredit, Amount: amount, By: asked(ctx)}
 }
 
 // maxPosts is how often an entry is written whose fate is unknown.
 const maxPosts = 5
 
-// post writes an entry, and whatever also writes, in one transaction in the
+// post writes an entry of a caller, the zero one for credits, and whatever also writes, in one transaction in the
 // organization's namespace. The balance reflects it when post returns nil. An
 // error of also is returned as it is.
-func (s *Service) post(ctx context.Context, e Entry, also func(storage.Tx) error) (Entry, error) {
+func (s *Service) post(ctx context.Context, c Caller, e Entry, also func(storage.Tx) error) (Entry, error) {
 	l := s.ledger(e.Organization)
 	if err := s.share(ctx, l); err != nil {
 		return Entry{}, err
@@ -233,7 +241,7 @@ func (s *Service) post(ctx context.Context, e Entry, also func(storage.Tx) error
 	}
 	sequence := l.sequence.Add(1)
 	e.CreatedAt = s.now().Unix()
-	record := entryRecord{Type: e.Type, Amount: e.Amount, Key: e.Key, Use: e.Use, CreatedAt: e.CreatedAt}
+	record := entryRecord{Type: e.Type, Amount: e.Amount, Key: e.Key, Use: e.Use, CreatedAt: e.CreatedAt, By: e.By}
 
 	var refused, err error
 	for n := range maxPosts {
@@ -267,6 +275,7 @@ func (s *Service) post(ctx context.Context, e Entry, also func(storage.Tx) error
 		return Entry{}, stored.Error(err)
 	}
 	l.mine.Add(int64(e.Amount))
+	l.spend(c, e)
 	s.foldIfDue(l, l.unfolded.Add(1))
 	return e, nil
 }

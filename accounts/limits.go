@@ -70,58 +70,107 @@ func (s *Service) allowance(organization string) *allowance {
 }
 
 // Admit counts one request of the caller and returns the quotas of its
-// organization. The error is RateLimited (rate_limit_exceeded) where it has no
-// requests left; such a request is not counted.
+// organization, or of its key where less is left of those. The error is RateLimited
+// (rate_limit_exceeded) where one has no requests left; such a request is not
+// counted.
 func (s *Service) Admit(c Caller) (Quotas, error) {
 	if s.own != nil {
 		return s.own.Admit(c)
 	}
-	if c.RequestsPerMinute == 0 && c.TokensPerMinute == 0 {
+	if c.RequestsPerMinute == 0 && c.TokensPerMinute == 0 && c.KeyLimits == (KeyLimits{}) {
 		return Quotas{}, nil
 	}
-	now, a := s.now(), s.allowance(c.Organization)
-	requests := a.bucket(&a.requests, c.RequestsPerMinute, now)
-	tokens := a.bucket(&a.tokens, c.TokensPerMinute, now)
-	refused := requests != nil && !requests.AllowN(now, 1)
-	if requests != nil && !refused {
-		a.usedRequests.Add(1)
+	now := s.now()
+	var quotas Quotas
+	var taken [2]*rate.Reservation
+	limited := limitsOf(c)
+	for i, l := range limited {
+		if l.requests == 0 && l.tokens == 0 {
+			continue
+		}
+		a := s.allowance(l.id)
+		requests, tokens := a.bucket(&a.requests, l.requests, now), a.bucket(&a.tokens, l.tokens, now)
+		if requests != nil {
+			taken[i] = requests.ReserveN(now, 1)
+		}
+		refused := requests != nil && taken[i].DelayFrom(now) > 0
+		if refused {
+			for _, r := range taken {
+				if r != nil {
+					r.CancelAt(now)
+				}
+			}
+		}
+		quotas.Requests, quotas.Tokens = tighter(quotas.Requests, quota(requests, now)), tighter(quotas.Tokens, quota(tokens, now))
+		if refused {
+			return quotas, errRateLimited(l.of, "requests", requests, now)
+		}
 	}
-	quotas := Quotas{quota(requests, now), quota(tokens, now)}
-	if refused {
-		return quotas, errRateLimited("requests", requests, now)
+	for i, l := range limited {
+		if taken[i] != nil {
+			s.allowance(l.id).usedRequests.Add(1)
+		}
 	}
 	return quotas, nil
 }
 
-// checkTokens returns a RateLimited error where the caller's organization has
-// used up its tokens.
-func (s *Service) checkTokens(c Caller) error {
-	if c.TokensPerMinute == 0 {
-		return nil
+// limited is somebody who has limits a minute: an organization or a key.
+type limited struct {
+	id, of           string
+	requests, tokens int
+}
+
+// limitsOf are the limits that hold for a caller.
+func limitsOf(c Caller) [2]limited {
+	all := [2]limited{{c.Organization, "The organization's", c.RequestsPerMinute, c.TokensPerMinute}}
+	if c.Key != "" {
+		all[1] = limited{c.Key, "The API key's", c.KeyLimits.RequestsPerMinute, c.KeyLimits.TokensPerMinute}
 	}
-	now, a := s.now(), s.allowance(c.Organization)
-	if tokens := a.bucket(&a.tokens, c.TokensPerMinute, now); tokens.TokensAt(now) < 1 {
-		return errRateLimited("tokens", tokens, now)
+	return all
+}
+
+// tighter returns the quota of two of which less is left.
+func tighter(a, b Quota) Quota {
+	if a.Limit == 0 || b.Limit != 0 && b.Remaining < a.Remaining {
+		return b
+	}
+	return a
+}
+
+// checkTokens returns a RateLimited error where the caller's organization, or its
+// key, has used up its tokens.
+func (s *Service) checkTokens(c Caller) error {
+	now := s.now()
+	for _, l := range limitsOf(c) {
+		if l.tokens == 0 {
+			continue
+		}
+		a := s.allowance(l.id)
+		if tokens := a.bucket(&a.tokens, l.tokens, now); tokens.TokensAt(now) < 1 {
+			return errRateLimited(l.of, "tokens", tokens, now)
+		}
 	}
 	return nil
 }
 
-// spendTokens takes what a call used from the tokens of the caller's
-// organization, which may owe some afterwards. The limit is the one that the
-// call began with.
+// spendTokens takes what a call used from the tokens of the caller's organization
+// and key, which may owe some afterwards. The limits are the ones that the call
+// began with.
 func (s *Service) spendTokens(c Caller, use Use) {
-	if c.TokensPerMinute == 0 {
-		return
+	for _, l := range limitsOf(c) {
+		if l.tokens == 0 {
+			continue
+		}
+		a := s.allowance(l.id)
+		a.mu.Lock()
+		tokens := a.tokens
+		a.mu.Unlock()
+		if tokens == nil {
+			continue
+		}
+		a.usedTokens.Add(int64(use.InputTokens + use.OutputTokens))
+		take(tokens, int64(use.InputTokens+use.OutputTokens), s.now())
 	}
-	a := s.allowance(c.Organization)
-	a.mu.Lock()
-	tokens := a.tokens
-	a.mu.Unlock()
-	if tokens == nil {
-		return
-	}
-	a.usedTokens.Add(int64(use.InputTokens + use.OutputTokens))
-	take(tokens, int64(use.InputTokens+use.OutputTokens), s.now())
 }
 
 func quota(l *rate.Limiter, now time.Time) Quota {
@@ -138,11 +187,11 @@ func refill(l *rate.Limiter, gain float64) time.Duration {
 	return time.Duration(math.Ceil(max(gain, 0)/float64(l.Limit())*1000-1e-3)) * time.Millisecond
 }
 
-func errRateLimited(what string, l *rate.Limiter, now time.Time) error {
+func errRateLimited(of, what string, l *rate.Limiter, now time.Time) error {
 	return &fault.Error{
 		Kind:       fault.RateLimited,
 		Code:       CodeRateLimited,
-		Message:    fmt.Sprintf("The organization's limit of %d %s per minute is reached. Try again later.", l.Burst(), what),
+		Message:    fmt.Sprintf("%s limit of %d %s per minute is reached. Try again later.", of, l.Burst(), what),
 		RetryAfter: refill(l, 1-l.TokensAt(now)),
 	}
 }

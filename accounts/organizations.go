@@ -34,8 +34,11 @@ type Organization struct {
 	Credits           Micros // the balance when the organization was read
 	RequestsPerMinute int    // 0 for no limit
 	TokensPerMinute   int    // 0 for no limit
-	Retention         Retention
-	CreatedAt         int64 // Unix seconds
+
+	ConcurrentRequests int // that each process works on at once, 0 for no limit of its own
+
+	Retention Retention
+	CreatedAt int64 // Unix seconds
 }
 
 // organizationRecord is what is stored of an Organization: all but the credits,
@@ -48,8 +51,9 @@ type organizationRecord struct {
 	RequestsPerMinute int    `json:"requests_per_minute,omitempty"`
 	TokensPerMinute   int    `json:"tokens_per_minute,omitempty"`
 
-	Retention Retention `json:"retention,omitzero"`
-	CreatedAt int64     `json:"created_at"`
+	ConcurrentRequests int       `json:"concurrent_requests,omitempty"`
+	Retention          Retention `json:"retention,omitzero"`
+	CreatedAt          int64     `json:"created_at"`
 }
 
 // NewOrganization is what an organization is created with. Only Name is
@@ -66,7 +70,8 @@ type NewOrganization struct {
 	RequestsPerMinute int    `json:"requests_per_minute"`
 	TokensPerMinute   int    `json:"tokens_per_minute"`
 
-	Retention Retention `json:"retention,omitzero"`
+	ConcurrentRequests int       `json:"concurrent_requests,omitempty"`
+	Retention          Retention `json:"retention,omitzero"`
 }
 
 // OrganizationUpdate is what to change of an organization; nil leaves a field
@@ -77,6 +82,8 @@ type OrganizationUpdate struct {
 	ZeroDataRetention *bool   `json:"zero_data_retention,omitempty"`
 	RequestsPerMinute *int    `json:"requests_per_minute,omitempty"`
 	TokensPerMinute   *int    `json:"tokens_per_minute,omitempty"`
+
+	ConcurrentRequests *int `json:"concurrent_requests,omitempty"`
 
 	Retention *Retention `json:"retention,omitempty"` // all of it
 }
@@ -93,11 +100,12 @@ func (o Organization) MarshalJSON() ([]byte, error) {
 		RequestsPerMinute int    `json:"requests_per_minute"`
 		TokensPerMinute   int    `json:"tokens_per_minute"`
 
-		Retention Retention `json:"retention,omitzero"`
-		CreatedAt int64     `json:"created_at"`
+		ConcurrentRequests int       `json:"concurrent_requests,omitempty"`
+		Retention          Retention `json:"retention,omitzero"`
+		CreatedAt          int64     `json:"created_at"`
 	}{
 		o.ID, "organization", o.Name, o.Status, o.ZeroDataRetention, o.Credits,
-		o.RequestsPerMinute, o.TokensPerMinute, o.Retention, o.CreatedAt,
+		o.RequestsPerMinute, o.TokensPerMinute, o.ConcurrentRequests, o.Retention, o.CreatedAt,
 	})
 }
 
@@ -125,6 +133,9 @@ func (r organizationRecord) check() error {
 	if r.TokensPerMinute < 0 {
 		return fault.Invalidf("tokens_per_minute", "tokens_per_minute must be at least 0.")
 	}
+	if r.ConcurrentRequests < 0 {
+		return fault.Invalidf("concurrent_requests", "concurrent_requests must be at least 0.")
+	}
 	return r.Retention.check()
 }
 
@@ -140,6 +151,8 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		TokensPerMinute:   n.TokensPerMinute,
 		Retention:         n.Retention,
 		CreatedAt:         s.now().Unix(),
+
+		ConcurrentRequests: n.ConcurrentRequests,
 	}
 	if n.ID == "" {
 		record.ID = s.newID("org")
@@ -157,7 +170,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 	// written, there is a ledger that nobody knows of, and not an organization
 	// without the credits it was created with.
 	if n.Credits != 0 {
-		if _, err := s.post(ctx, credit(record.ID, n.Credits), nil); err != nil {
+		if _, err := s.post(ctx, Caller{}, credit(ctx, record.ID, n.Credits), nil); err != nil {
 			return Organization{}, err
 		}
 	}
@@ -169,7 +182,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		if err := storage.SetJSON(tx, organizationKey(record.ID), record); err != nil {
 			return err
 		}
-		return errors.Join(s.record(tx, ActionCreateOrganization, record.ID, n), idempotency.Did(ctx, tx, record.ID))
+		return errors.Join(s.record(ctx, tx, ActionCreateOrganization, record.ID, n), idempotency.Did(ctx, tx, record.ID))
 	})
 	if err != nil {
 		return Organization{}, stored.Error(err)
@@ -261,6 +274,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		set(&record.ZeroDataRetention, u.ZeroDataRetention)
 		set(&record.RequestsPerMinute, u.RequestsPerMinute)
 		set(&record.TokensPerMinute, u.TokensPerMinute)
+		set(&record.ConcurrentRequests, u.ConcurrentRequests)
 		set(&record.Retention, u.Retention)
 		if err := record.check(); err != nil {
 			return err
@@ -268,7 +282,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		if err := storage.SetJSON(tx, organizationKey(id), record); err != nil {
 			return err
 		}
-		return errors.Join(s.record(tx, ActionUpdateOrganization, id, u), s.replicas.Changed(tx))
+		return errors.Join(s.record(ctx, tx, ActionUpdateOrganization, id, u), s.replicas.Changed(tx))
 	})
 	if err != nil {
 		return Organization{}, stored.Error(err)
@@ -306,5 +320,7 @@ func (s *Service) withCredits(ctx context.Context, r organizationRecord) (Organi
 		TokensPerMinute:   r.TokensPerMinute,
 		Retention:         r.Retention,
 		CreatedAt:         r.CreatedAt,
+
+		ConcurrentRequests: r.ConcurrentRequests,
 	}, err
 }

@@ -33,7 +33,13 @@ type running struct {
 	wg       sync.WaitGroup   // for the goroutine
 }
 
-type payer struct{ organization, key string }
+// payer is a key with the limits that an operation began with.
+type payer struct {
+	organization, key string
+	limits            KeyLimits
+}
+
+func payerOf(c Caller) payer { return payer{c.Organization, c.Key, c.KeyLimits} }
 
 // group are the operations of one key.
 type group struct {
@@ -45,13 +51,13 @@ type operation struct{ cancel context.CancelCauseFunc }
 
 // Running returns a context for an operation that has models work for a caller.
 // It ends with ctx, and before that, within a second, when the caller's key is
-// revoked, its organization suspended or deleted, or its balance emptied, and when
+// revoked, its organization suspended or deleted, or its balance or the key's budget emptied, and when
 // Options.MaxDuration is over: [Cause] is then the error that a new request would
 // get, or an Upstream one with [CodeTimeout]. done must be called in the end.
 func (s *Service) Running(ctx context.Context, c Caller) (limited context.Context, done func()) {
 	limited, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(s.maxDuration, func() { cancel(errTimeout()) })
-	op, who := &operation{cancel}, payer{c.Organization, c.Key}
+	op, who := &operation{cancel}, payerOf(c)
 	s.running.add(who, op, s.watch)
 	return limited, func() {
 		timer.Stop()
@@ -171,7 +177,7 @@ func (s *Service) mayRun(who payer, changed bool) error {
 	if balance <= 0 {
 		return errNoCredits()
 	}
-	return nil
+	return s.checkBudget(ctx, who)
 }
 
 // mayCall returns why a key may not call any more. What the program says of its

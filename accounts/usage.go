@@ -67,7 +67,7 @@ func (s *Service) Charge(ctx context.Context, c Caller, use Use, also func(stora
 		return Entry{}, err
 	}
 	s.spendTokens(c, use) // whether or not it can be written, it was used
-	return s.post(ctx, Entry{
+	return s.post(ctx, c, Entry{
 		Organization: c.Organization,
 		Key:          c.Key,
 		Type:         EntryCharge,
@@ -80,6 +80,16 @@ func (s *Service) Charge(ctx context.Context, c Caller, use Use, also func(stora
 // they were made or, with Desc, newest first. The error is NotFound where there is no
 // such organization, and Invalid where After is not the ID of one of its entries.
 func (s *Service) Usage(ctx context.Context, organization string, p page.Params) (page.Page[Entry], error) {
+	return s.entries(ctx, organization, p, func(e Entry) bool { return e.Type == EntryCharge })
+}
+
+// Ledger is Usage with the credits that were added and taken away.
+func (s *Service) Ledger(ctx context.Context, organization string, p page.Params) (page.Page[Entry], error) {
+	return s.entries(ctx, organization, p, func(Entry) bool { return true })
+}
+
+// entries returns a page of those entries of a ledger that are wanted.
+func (s *Service) entries(ctx context.Context, organization string, p page.Params, wanted func(Entry) bool) (page.Page[Entry], error) {
 	var none page.Page[Entry]
 	p, err := paging.Within(p, maxPage)
 	if err != nil {
@@ -110,7 +120,7 @@ func (s *Service) Usage(ctx context.Context, organization string, p page.Params)
 		var err error
 		result, err = paging.Read(tx, paging.Range(p, []byte(entryPrefix), after), p.Limit, func(e storage.Entry) (Entry, bool, error) {
 			entry, err := decodeEntry(organization, e)
-			return entry, entry.Type == EntryCharge, err
+			return entry, wanted(entry), err
 		})
 		return err
 	})
@@ -128,6 +138,7 @@ func decodeEntry(organization string, e storage.Entry) (Entry, error) {
 		Amount:       r.Amount,
 		Use:          r.Use,
 		CreatedAt:    r.CreatedAt,
+		By:           r.By,
 	}, err
 }
 

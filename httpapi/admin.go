@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
@@ -24,7 +25,7 @@ func (a *API) adminRoutes() map[string]methods {
 		"/admin/v1/organizations/{id}/credits": {"POST": administered(a.addCredits)},
 		"/admin/v1/organizations/{id}/usage":   {"GET": administered(a.listUsage)},
 		"/admin/v1/api_keys":                   {"GET": administered(a.listKeys), "POST": administered(a.createKey)},
-		"/admin/v1/api_keys/{id}":              {"DELETE": administered(a.revokeKey)},
+		"/admin/v1/api_keys/{id}":              {"POST": administered(a.updateKey), "DELETE": administered(a.revokeKey)},
 		"/admin/v1/audit_log":                  {"GET": administered(a.listAuditLog)},
 		"/admin/v1/backup":                     {"GET": administered(a.backup)},
 		"/admin/v1/debug/pprof":                {"GET": administered(a.listProfiles)},
@@ -44,6 +45,11 @@ func administered(e endpoint) endpoint {
 		// Hashes have one length, so that the comparison tells nothing of the key's.
 		sent, key := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(c.api.opts.AdminKey))
 		if subtle.ConstantTimeCompare(sent[:], key[:]) == 1 {
+			address, _, err := net.SplitHostPort(c.r.RemoteAddr)
+			if err != nil {
+				address = c.r.RemoteAddr
+			}
+			c.r = c.r.WithContext(accounts.By(c.r.Context(), "api "+address))
 			return e(c)
 		}
 		if given != "" {
@@ -94,6 +100,8 @@ func (a *API) createOrganization(c *call) error {
 		ZeroDataRetention: root.Field("zero_data_retention").True(),
 		RequestsPerMinute: orZero(root.Field("requests_per_minute").Int()),
 		TokensPerMinute:   orZero(root.Field("tokens_per_minute").Int()),
+
+		ConcurrentRequests: orZero(root.Field("concurrent_requests").Int()),
 	}
 	if r := retention(root.Field("retention")); r != nil {
 		n.Retention = *r
@@ -163,6 +171,8 @@ func (a *API) updateOrganization(c *call) error {
 		RequestsPerMinute: root.Field("requests_per_minute").Int(),
 		TokensPerMinute:   root.Field("tokens_per_minute").Int(),
 		Retention:         retention(root.Field("retention")),
+
+		ConcurrentRequests: root.Field("concurrent_requests").Int(),
 	}
 	if err := root.Err(); err != nil {
 		return err
@@ -240,6 +250,30 @@ func (a *API) listUsage(c *call) error {
 // for package accounts to refuse.
 const maxKeyModels = 1001
 
+func period(n *jsonin.Node) accounts.Period { return accounts.Period(n.Text()) }
+
+func (a *API) updateKey(c *call) error {
+	root, err := c.body(MaxBody, jsonin.Dots)
+	if err != nil {
+		return err
+	}
+	u := accounts.KeyUpdate{
+		Name:              optional(root.Field("name"), (*jsonin.Node).Text),
+		RequestsPerMinute: root.Field("requests_per_minute").Int(),
+		TokensPerMinute:   root.Field("tokens_per_minute").Int(),
+		Budget:            optional(root.Field("budget"), dollars),
+		BudgetPeriod:      optional(root.Field("budget_period"), period),
+	}
+	if err := root.Err(); err != nil {
+		return err
+	}
+	key, err := a.service.UpdateKey(c.ctx(), c.r.PathValue("id"), u)
+	if err != nil {
+		return err
+	}
+	return c.json(key)
+}
+
 func (a *API) createKey(c *call) error {
 	root, err := c.body(MaxBody, jsonin.Dots)
 	if err != nil {
@@ -252,6 +286,9 @@ func (a *API) createKey(c *call) error {
 			n.Models = append(n.Models, id.Text())
 		}
 	}
+	n.RequestsPerMinute = orZero(root.Field("requests_per_minute").Int())
+	n.TokensPerMinute = orZero(root.Field("tokens_per_minute").Int())
+	n.Budget, n.BudgetPeriod = dollars(root.Field("budget")), period(root.Field("budget_period"))
 	if err := root.Err(); err != nil {
 		return err
 	}
@@ -291,6 +328,7 @@ type auditObject struct {
 	Action    string          `json:"action"`
 	Subject   string          `json:"subject"`
 	Change    json.RawMessage `json:"change"`
+	By        string          `json:"by,omitempty"`
 	CreatedAt int64           `json:"created_at"`
 }
 
@@ -304,6 +342,6 @@ func (a *API) listAuditLog(c *call) error {
 		return err
 	}
 	return c.json(newList(result, func(e accounts.AuditEntry) (auditObject, string) {
-		return auditObject{e.ID, "audit_entry", e.Action, e.Subject, e.Change, e.CreatedAt}, e.ID
+		return auditObject{e.ID, "audit_entry", e.Action, e.Subject, e.Change, e.By, e.CreatedAt}, e.ID
 	}))
 }

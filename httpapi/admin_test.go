@@ -103,16 +103,16 @@ func list(first, last string, more bool, data ...string) string {
 }
 
 func audit(id, action, subject, change string) string {
-	return fmt.Sprintf(`{"id":%q,"object":"audit_entry","action":%q,"subject":%q,"change":%s,"created_at":1700000000}`, id, action, subject, change)
+	return fmt.Sprintf(`{"id":%q,"object":"audit_entry","action":%q,"subject":%q,"change":%s,"by":"api 192.0.2.1","created_at":1700000000}`, id, action, subject, change)
 }
 
 func TestAdmin(t *testing.T) {
 	a := newAdminAPI(t, svc.Options{}, Options{})
 	plain := `{"id":"org_0003","object":"organization","name":"Plain","status":"active","zero_data_retention":false,"credits":"0",` +
 		`"requests_per_minute":0,"tokens_per_minute":0,"created_at":1700000000}`
-	key := `{"id":"key_0009","object":"api_key","organization_id":"org_0001","name":"ci","models":["svc-preview"],` +
+	key := `{"id":"key_0011","object":"api_key","organization_id":"org_0001","name":"ci","models":["svc-preview"],` +
 		`"prefix":"PREFIX","created_at":1700000000,"last_used_at":null`
-	orphan := `{"id":"key_0011","object":"api_key","organization_id":null,"name":"","models":null,` +
+	orphan := `{"id":"key_0013","object":"api_key","organization_id":null,"name":"","models":null,` +
 		`"prefix":"PREFIX","created_at":1700000000,"last_used_at":null`
 	for _, x := range []exchange{
 		{"create", "POST", "/admin/v1/organizations",
@@ -132,19 +132,28 @@ func TestAdmin(t *testing.T) {
 		{"no usage", "GET", "/admin/v1/organizations/org_0001/usage", "", 200, list("", "", false)},
 		{"create key", "POST", "/admin/v1/api_keys", `{"organization_id":"org_0001","name":"ci","models":["svc-preview"]}`, 200, key + `,"key":"KEY"}`},
 		{"create orphan", "POST", "/admin/v1/api_keys", `{"organization_id":null,"models":null}`, 200, orphan + `,"key":"KEY"}`},
-		{"list keys", "GET", "/admin/v1/api_keys?limit=2", "", 200, list("key_0009", "key_0011", false, key+"}", orphan+"}")},
-		{"list keys of one", "GET", "/admin/v1/api_keys?organization_id=org_0001", "", 200, list("key_0009", "key_0009", false, key+"}")},
-		{"revoke", "DELETE", "/admin/v1/api_keys/key_0011", "", 200, `{"id":"key_0011","object":"api_key.deleted","deleted":true}`},
-		{"revoke again", "DELETE", "/admin/v1/api_keys/key_0011", "", 404,
-			`{"error":{"message":"No API key found with id \"key_0011\".","type":"invalid_request_error","param":null,"code":"api_key_not_found"}}`},
+		{"list keys", "GET", "/admin/v1/api_keys?limit=2", "", 200, list("key_0011", "key_0013", false, key+"}", orphan+"}")},
+		{"list keys of one", "GET", "/admin/v1/api_keys?organization_id=org_0001", "", 200, list("key_0011", "key_0011", false, key+"}")},
+		{"revoke", "DELETE", "/admin/v1/api_keys/key_0013", "", 200, `{"id":"key_0013","object":"api_key.deleted","deleted":true}`},
+		{"revoke again", "DELETE", "/admin/v1/api_keys/key_0013", "", 404,
+			`{"error":{"message":"No API key found with id \"key_0013\".","type":"invalid_request_error","param":null,"code":"api_key_not_found"}}`},
 		{"no keys", "GET", "/admin/v1/api_keys?organization_id=org_0003", "", 200, list("", "", false)},
-		{"audit log", "GET", "/admin/v1/audit_log?order=desc&limit=2", "", 200, list("audit_0013", "audit_0012", true,
-			audit("audit_0013", "api_key.revoke", "key_0011", "null"),
-			audit("audit_0012", "api_key.create", "key_0011", `{"organization_id":"","name":"","models":null}`))},
+		{"audit log", "GET", "/admin/v1/audit_log?order=desc&limit=2", "", 200, list("audit_0015", "audit_0014", true,
+			audit("audit_0015", "api_key.revoke", "key_0013", "null"),
+			audit("audit_0014", "api_key.create", "key_0013", `{"organization_id":"","name":"","models":null}`))},
+		{"limit a key", "POST", "/admin/v1/api_keys/key_0011", `{"requests_per_minute":5,"budget":"2.5"}`, 200,
+			key + `,"requests_per_minute":5,"budget":"2.5","budget_period":"month","budget_spent":"0"}`},
+		{"limit nothing", "POST", "/admin/v1/api_keys/key_0011", `{"requests_per_minute":0,"budget":0,"budget_period":null}`, 200, key + "}"},
+		{"limit none", "POST", "/admin/v1/api_keys/key_0099", `{}`, 404,
+			`{"error":{"message":"No API key found with id \"key_0099\".","type":"invalid_request_error","param":null,"code":"api_key_not_found"}}`},
+		{"a budget for a year", "POST", "/admin/v1/api_keys/key_0011", `{"budget":1,"budget_period":"year"}`, 400,
+			`{"error":{"message":"budget_period must be \"day\" or \"month\".","type":"invalid_request_error","param":"budget_period","code":"validation_error"}}`},
 		{"retention", "POST", "/admin/v1/organizations/org_0003", `{"retention":{"files_days":30,"responses_days":null}}`, 200,
 			strings.Replace(plain, `"created_at"`, `"retention":{"files_days":30},"created_at"`, 1)},
 		{"retention is no number of days", "POST", "/admin/v1/organizations/org_0003", `{"retention":{"files_days":-1}}`, 400,
 			`{"error":{"message":"retention.files_days must be 0 to 36500.","type":"invalid_request_error","param":"retention.files_days","code":"validation_error"}}`},
+		{"concurrent requests", "POST", "/admin/v1/organizations/org_0003", `{"concurrent_requests":7,"retention":{}}`, 200,
+			strings.Replace(plain, `"created_at"`, `"concurrent_requests":7,"created_at"`, 1)},
 		{"delete", "DELETE", "/admin/v1/organizations/org_0003", "", 200, `{"id":"org_0003","object":"organization.deleted","deleted":true}`},
 		{"delete again", "DELETE", "/admin/v1/organizations/org_0003", "", 404,
 			`{"error":{"message":"No organization found with id \"org_0003\".","type":"invalid_request_error","param":null,"code":"organization_not_found"}}`},

@@ -71,6 +71,7 @@ type API struct {
 
 	requests, streams *pool         // slots, see limits.go
 	bodies            *pool         // bytes
+	concurrent        concurrent    // requests of organizations with a limit on them
 	guesses           *rate.Limiter // of the admin key
 }
 

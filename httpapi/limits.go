@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -82,9 +83,45 @@ func (p *pool) give(organization string, n int64) {
 	}
 }
 
+// concurrent counts the requests of those organizations that have a limit of
+// their own on how many there may be at once, whatever slots they have.
+type concurrent struct {
+	mu sync.Mutex
+	by map[string]int64 // by organization, those that have any
+}
+
+// take counts one, or refuses it where there are as many as there may be:
+// RateLimited.
+func (n *concurrent) take(organization string, most int64) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.by[organization] >= most {
+		return &fault.Error{
+			Kind:       fault.RateLimited,
+			Code:       accounts.CodeRateLimited,
+			Message:    fmt.Sprintf("The organization's limit of %d requests at once is reached. Try again.", most),
+			RetryAfter: time.Second,
+		}
+	}
+	if n.by == nil {
+		n.by = map[string]int64{}
+	}
+	n.by[organization]++
+	return nil
+}
+
+func (n *concurrent) give(organization string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.by[organization]--; n.by[organization] == 0 {
+		delete(n.by, organization)
+	}
+}
+
 // held is what a call has of the pools.
 type held struct {
 	slot  *pool // of requests or streams; nil: none yet
+	own   bool  // whether it is counted against its organization's own limit
 	bytes int64 // of its body
 }
 
@@ -101,6 +138,12 @@ func (c *call) enter() error {
 func (c *call) wait() error { return c.swap(c.api.streams) }
 
 func (c *call) swap(slot *pool) error {
+	if !c.held.own && c.caller.ConcurrentRequests > 0 {
+		if err := c.api.concurrent.take(c.caller.Organization, int64(c.caller.ConcurrentRequests)); err != nil {
+			return err
+		}
+		c.held.own = true
+	}
 	if err := slot.take(c.caller.Organization, 1); err != nil {
 		return err
 	}
@@ -127,6 +170,9 @@ func (c *call) grow(size int64) error {
 func (c *call) leave() {
 	if c.held.slot != nil {
 		c.held.slot.give(c.caller.Organization, 1)
+	}
+	if c.held.own {
+		c.api.concurrent.give(c.caller.Organization)
 	}
 	if c.held.bytes > 0 {
 		c.api.bodies.give(c.caller.Organization, c.held.bytes)

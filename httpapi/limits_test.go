@@ -190,6 +190,76 @@ func TestMaxRequests(t *testing.T) {
 	a.holdsNothing(t)
 }
 
+// TestBudgetOfAKey spends the budget of a key with one request: the next is refused
+// before a model is called, and that of another key is not.
+func TestBudgetOfAKey(t *testing.T) {
+	script := &modeltest.Script{Respond: func(*model.Request) modeltest.Answer {
+		return modeltest.Text("Hi").WithUsage(model.Usage{InputTokens: 10, OutputTokens: 1})
+	}}
+	a := newAdminAPI(t, svc.Options{Backend: script}, Options{})
+	id, other := newLimited(t, a, 0, 0)
+	k, err := a.service.CreateKey(t.Context(), accounts.NewKey{OrganizationID: id, KeyLimits: accounts.KeyLimits{Budget: 1, BudgetPeriod: accounts.Day}})
+	check(t, err)
+	const body = `{"model":"svc-preview","messages":[{"role":"user","content":"Hi"}]}`
+	if w := send(a, k.Secret, "POST", "/v1/chat/completions", body); w.Code != 200 {
+		t.Fatal(w.Body)
+	}
+	const message = "The budget of this API key, 0.000001 dollars a day, is used up until 2023-11-15T00:00:00Z."
+	for path, want := range map[string]string{
+		"/v1/chat/completions": `{"error":{"message":"` + message + `","type":"insufficient_credits","param":null,"code":"budget_exceeded"}}`,
+		decisionsPath:          `{"detail":{"error_type":"budget_exceeded","message":"` + message + `"}}`,
+	} {
+		if w := send(a, k.Secret, "POST", path, body); w.Code != 402 || w.Body.String() != want {
+			t.Errorf("%s: got %d %s, want 402 %s", path, w.Code, w.Body, want)
+		}
+	}
+	if n := len(script.Requests()); n != 1 {
+		t.Errorf("the model was called %d times, want once", n)
+	}
+	if w := send(a, other, "POST", "/v1/chat/completions", body); w.Code != 200 {
+		t.Errorf("another key: got %d %s", w.Code, w.Body)
+	}
+}
+
+// TestConcurrentRequests has an organization with a limit of its own on requests
+// at once, which stream or do not.
+func TestConcurrentRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		script := &modeltest.Script{Respond: func(*model.Request) modeltest.Answer { return modeltest.Block(model.Started{}) }}
+		a := newBareAPI(t, svc.Options{Backend: script, Now: time.Now}, Options{})
+		id, key := newLimited(t, a, 0, 0)
+		_, other := newLimited(t, a, 0, 0)
+		if w := send(a, adminKey, "POST", "/admin/v1/organizations/"+id, `{"concurrent_requests":2}`); w.Code != 200 {
+			t.Fatal(w.Body)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		for _, body := range []string{streamed, strings.Replace(streamed, `"stream":true`, `"stream":false`, 1)} {
+			running.Go(func() {
+				defer func() { _ = recover() }() // the connection is aborted
+				r := httptest.NewRequestWithContext(ctx, "POST", "/v1/chat/completions", strings.NewReader(body))
+				r.Header.Set("Authorization", "Bearer "+key)
+				a.ServeHTTP(httptest.NewRecorder(), r)
+			})
+		}
+		synctest.Wait()
+		w := send(a, key, "GET", "/v1/models", "")
+		want := `{"error":{"message":"The organization's limit of 2 requests at once is reached. Try again.","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`
+		if w.Code != 429 || w.Header().Get("Retry-After") != "1" || w.Body.String() != want {
+			t.Errorf("a third request: got %d %v %s", w.Code, w.Header(), w.Body)
+		}
+		if w := send(a, other, "GET", "/v1/models", ""); w.Code != 200 {
+			t.Errorf("another organization: got %d %s", w.Code, w.Body)
+		}
+		cancel()
+		running.Wait()
+		if w := send(a, key, "GET", "/v1/models", ""); w.Code != 200 {
+			t.Errorf("afterwards: got %d %s", w.Code, w.Body)
+		}
+		a.holdsNothing(t)
+	})
+}
+
 // holdsNothing checks that all calls have given back what they held.
 func (a *API) holdsNothing(t *testing.T) {
 	t.Helper()
@@ -197,6 +267,9 @@ func (a *API) holdsNothing(t *testing.T) {
 		if p.taken != 0 || len(p.by) != 0 {
 			t.Errorf("%s: %d are taken, by %v", name, p.taken, p.by)
 		}
+	}
+	if len(a.concurrent.by) != 0 {
+		t.Errorf("requests at once: %v", a.concurrent.by)
 	}
 }
 

@@ -141,6 +141,7 @@ func TestOpenAPIDescribesSuccess(t *testing.T) {
 		{"GET", "/admin/v1/api_keys?organization_id={ORG}", ""},
 		{"POST", "/admin/v1/api_keys", `{"organization_id":"{ORG}","models":["m"]}`},
 		{"GET", "/admin/v1/audit_log", ""},
+		{"POST", "/admin/v1/api_keys/{KEY}", `{"budget":"1.5","budget_period":"day","requests_per_minute":10}`},
 		{"DELETE", "/admin/v1/api_keys/{KEY}", ""},
 		{"DELETE", "/admin/v1/organizations/{ORG}", ""},
 		{"GET", "/admin/v1/backup", ""},

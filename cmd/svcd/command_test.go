@@ -70,7 +70,7 @@ func TestCommands(t *testing.T) {
 		organizations = "ID      NAME    STATUS  CREDITS  REQUESTS/MIN  TOKENS/MIN  ZERO RETENTION  CREATED\n"
 		suspended     = "ID      NAME    STATUS     CREDITS  REQUESTS/MIN  TOKENS/MIN  ZERO RETENTION  CREATED\n"
 		keys          = "ID      ORGANIZATION  NAME  KEY            MODELS         CREATED              LAST USED\n" +
-			"key_10  org_01        ci    PREFIX…  svc-preview,m  2023-11-14 22:13:20  never\n"
+			"key_12  org_01        ci    PREFIX…  svc-preview,m  2023-11-14 22:13:20  never\n"
 		created = "2023-11-14 22:13:20\n"
 	)
 	for _, c := range []struct{ line, want, note string }{
@@ -100,12 +100,12 @@ func TestCommands(t *testing.T) {
 		{"key create -org org_01 -name ci -models svc-preview,m", keys + "\nThe API key, shown only this once: KEY\n", ""},
 		{"key list", keys, ""},
 		{"key list -org org_03", "ID  ORGANIZATION  NAME  KEY  MODELS  CREATED  LAST USED\n", ""},
-		{"key revoke key_10", "key_10 is revoked.\n", ""},
+		{"key revoke key_12", "key_12 is revoked.\n", ""},
 		{"usage org_01", "TIME  ENDPOINT  MODEL  INPUT  CACHED  OUTPUT  COST  KEY  ID\n", ""},
 		{"audit -limit 2", "TIME                 ACTION          SUBJECT  CHANGE                                                                 ID\n" +
-			"2023-11-14 22:13:20  api_key.revoke  key_10                                                                          audit_12\n" +
-			`2023-11-14 22:13:20  api_key.create  key_10   {"organization_id":"org_01","name":"ci","models":["svc-preview","m"]}  audit_11` + "\n",
-			"There are more: -after audit_11\n"},
+			"2023-11-14 22:13:20  api_key.revoke  key_12                                                                          audit_14\n" +
+			`2023-11-14 22:13:20  api_key.create  key_12   {"organization_id":"org_01","name":"ci","models":["svc-preview","m"]}  audit_13` + "\n",
+			"There are more: -after audit_13\n"},
 	} {
 		stdout, stderr, err := svcd(t, url, c.line)
 		stdout = keyPattern.ReplaceAllString(stdout, "KEY")
