@@ -26,6 +26,7 @@ func serveDouble() error {
 type order struct {
 	chunks int
 	pause  time.Duration
+	prompt int // tokens that it came with
 }
 
 func orderOf(text string) order {
@@ -63,9 +64,12 @@ func complete(w http.ResponseWriter, r *http.Request) {
 		text = string(req.Messages[len(req.Messages)-1].Content)
 	}
 	o := orderOf(text)
+	for _, m := range req.Messages {
+		o.prompt += 1 + len(m.Content)/4
+	}
 	switch {
 	case req.Logprobs:
-		judge(w)
+		judge(w, o)
 	case req.Stream:
 		stream(w, o)
 	default:
@@ -73,25 +77,25 @@ func complete(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-const usage = `"usage":{"prompt_tokens":20,"completion_tokens":%d,"total_tokens":%d}`
+const usage = `"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}`
 
 // judge answers with a distribution over the first letters, which decisions are
 // read from whatever labels they ask for.
-func judge(w http.ResponseWriter) {
+func judge(w http.ResponseWriter, o order) {
 	var top []string
 	for i, p := range []float64{0.02, 0.6, 0.3, 0.02, 0.01} {
 		top = append(top, fmt.Sprintf(`{"token":"%c","logprob":%g}`, 'A'+i, math.Log(p)))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"double","choices":[{"index":0,"message":{"role":"assistant","content":"B"},`+
-		`"logprobs":{"content":[{"token":"B","logprob":-0.51,"top_logprobs":[%s]}]},"finish_reason":"stop"}],`+usage+`}`, strings.Join(top, ","), 1, 21)
+		`"logprobs":{"content":[{"token":"B","logprob":-0.51,"top_logprobs":[%s]}]},"finish_reason":"stop"}],`+usage+`}`, strings.Join(top, ","), o.prompt, 1, o.prompt+1)
 }
 
 func whole(w http.ResponseWriter, o order) {
 	time.Sleep(o.pause * time.Duration(o.chunks))
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"double","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],`+usage+`}`,
-		strings.Repeat("word ", o.chunks), o.chunks, 20+o.chunks)
+		strings.Repeat("word ", o.chunks), o.prompt, o.chunks, o.prompt+o.chunks)
 }
 
 const (
@@ -113,5 +117,5 @@ func stream(w http.ResponseWriter, o order) {
 		time.Sleep(o.pause)
 	}
 	fmt.Fprint(w, last)
-	fmt.Fprintf(w, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"double","choices":[],`+usage+`}`+"\n\ndata: [DONE]\n\n", o.chunks, 20+o.chunks)
+	fmt.Fprintf(w, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"double","choices":[],`+usage+`}`+"\n\ndata: [DONE]\n\n", o.prompt, o.chunks, o.prompt+o.chunks)
 }

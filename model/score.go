@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 )
 
@@ -28,7 +29,8 @@ type Labeler interface {
 type Scorer interface {
 	// Score asks one question about a state and returns how much probability
 	// the model puts on each option's label as the first token of its answer.
-	// Errors and cancellation are as for Generate.
+	// Errors and cancellation are as for Generate; one for a model that does not
+	// answer with labels has a *[NoLabels] in its cause.
 	Score(ctx context.Context, req *ScoreRequest) (*Scores, error)
 }
 
@@ -77,6 +79,14 @@ func (s *Scores) LabelMass() float64 {
 		}
 	}
 	return min(sum, 1)
+}
+
+// NoLabels is in the cause of the error of a [Scorer] whose model does not answer
+// with labels: they have too little of the probability for an answer.
+type NoLabels struct{ Mass float64 } // what they have together, as [Scores.LabelMass]
+
+func (e *NoLabels) Error() string {
+	return fmt.Sprintf("the labels have %.3g of the probability", e.Mass)
 }
 
 // ErrNoScorer is returned by [Models.Score] for a driver that cannot score.

@@ -105,6 +105,8 @@ func (b scorer) Score(ctx context.Context, req *model.ScoreRequest) (*model.Scor
 		b.telemetry.labelMass.WithLabelValues(call.model).Observe(scores.LabelMass())
 		call.answered()
 		call.usage = model.Usage{InputTokens: scores.StateTokens + scores.QuestionTokens, OutputTokens: scores.OutputTokens}
+	} else if none, ok := errors.AsType[*model.NoLabels](err); ok { // the answers that are refused are those to know of
+		b.telemetry.labelMass.WithLabelValues(call.model).Observe(none.Mass)
 	}
 	call.end(err)
 	return scores, err

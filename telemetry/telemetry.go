@@ -114,7 +114,7 @@ var (
 	modelBuckets      = prometheus.ExponentialBuckets(0.01, 2, 14)
 	firstTokenBuckets = []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
 	tokenBuckets      = prometheus.ExponentialBuckets(1, 4, 14)
-	labelMassBuckets  = []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999}
+	labelMassBuckets  = []float64{0.01, 0.1, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999}
 	storeBuckets      = prometheus.ExponentialBuckets(0.00001, 4, 10)
 )
 
@@ -138,7 +138,7 @@ func newMetrics() metrics {
 			tokenBuckets, labelOperation, labelModel, labelTokenType),
 		cachedTokens: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_model_cached_input_tokens_total", Help: "Input tokens that a model server had cached."}, []string{labelModel}),
-		labelMass: histogram("svc_decision_label_mass", "Probability that the labels of a question's options had together.",
+		labelMass: histogram("svc_decision_label_mass", "Probability that the labels of a question's options had together, also where that was too little for an answer.",
 			labelMassBuckets, labelModel),
 		searches: histogram("svc_search_duration_seconds", "Duration of web searches.", modelBuckets, labelError),
 		transactions: histogram("svc_store_transaction_duration_seconds", "Duration of transactions, retries included.",

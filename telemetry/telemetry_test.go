@@ -339,3 +339,26 @@ func TestTheProgramsOwnRegistry(t *testing.T) {
 		registry = prometheus.NewRegistry()
 	}
 }
+
+// TestLabelMassOfRefusals counts the answers that were none, which are those that
+// an operator wants to know of.
+func TestLabelMassOfRefusals(t *testing.T) {
+	tel := telemetry.New(telemetry.Options{})
+	script := &modeltest.Script{Scores: func(context.Context, *model.ScoreRequest) (*model.Scores, error) {
+		return nil, fault.Upstreamf(fmt.Errorf("double: %w", &model.NoLabels{Mass: 0.05}), "The model cannot be used for decisions.")
+	}}
+	b := model.Use(tel.Backend(script))
+	if _, err := b.Score(t.Context(), &model.ScoreRequest{Model: model.DefaultDecider}); err == nil {
+		t.Fatal("no error")
+	}
+	w := httptest.NewRecorder()
+	tel.Metrics().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{
+		`svc_decision_label_mass_bucket{gen_ai_request_model="svc-snap-preview",le="0.01"} 0`,
+		`svc_decision_label_mass_bucket{gen_ai_request_model="svc-snap-preview",le="0.1"} 1`,
+	} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s is not in the metrics", want)
+		}
+	}
+}

@@ -190,6 +190,11 @@ func (b *Backend) decidePart(ctx context.Context, t *target, wire *decideWire, r
 	if err != nil {
 		return err
 	}
+	used := parseDecisionUsage(answer.Get("usage"))
+	state, questions := b.estimateDecision(&said)
+	if err := b.checkWhole(t, used.InputTokens, state+questions); err != nil {
+		return err
+	}
 	usable := 0
 	for i, p := range wire.read(answer, said.Questions) {
 		if p = normal(p); p != nil {
@@ -201,7 +206,7 @@ func (b *Backend) decidePart(ctx context.Context, t *target, wire *decideWire, r
 		b.log.LogAttrs(ctx, slog.LevelWarn, "a decision of the server's has answers that cannot be used; labels are scored instead",
 			slog.String("server", t.URL), slog.Int("questions", len(places)), slog.Int("usable", usable))
 	}
-	b.countDecision(d, &said, parseDecisionUsage(answer.Get("usage")))
+	countDecision(d, state, questions, used)
 	return nil
 }
 
@@ -261,16 +266,22 @@ func parseDecisionUsage(u gjson.Result) model.Usage {
 	return model.Usage{InputTokens: max(int(u.Get("input_tokens").Int()), 0), OutputTokens: max(int(u.Get("output_tokens").Int()), 0)}
 }
 
-// countDecision adds the tokens of one call: those that the server tells, split as they
-// are estimated to, or the estimates.
-func (b *Backend) countDecision(d *model.Decision, req *model.DecideRequest, told model.Usage) {
-	state, questions := b.estimateText(string(req.State)), 0
+// estimateDecision estimates the tokens of a state with its images and of all
+// questions.
+func (b *Backend) estimateDecision(req *model.DecideRequest) (state, questions int) {
+	state = b.estimateText(string(req.State))
 	for _, image := range req.Images {
 		state += image.Tokens()
 	}
 	for i := range req.Questions {
 		questions += b.estimateQuestion(&req.Questions[i])
 	}
+	return state, questions
+}
+
+// countDecision adds the tokens of one call to d: those that the server tells,
+// split as they are estimated to, or the estimates.
+func countDecision(d *model.Decision, state, questions int, told model.Usage) {
 	if told.InputTokens > 0 {
 		questions = int(float64(questions) / float64(max(questions+state, 1)) * float64(told.InputTokens))
 		state = told.InputTokens - questions

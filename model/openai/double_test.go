@@ -42,9 +42,11 @@ type double struct {
 	whole          bool   // answers with JSON though a stream was asked for
 	keepTools      bool   // honours tool_choice
 
-	exact string // "llama", "vllm" or "sglang": also what only that kind has
-	slots int
-	vocab map[string]int // of an exact server; guarded by mu
+	exact     string // "llama", "vllm" or "sglang": also what only that kind has
+	slots     int
+	old       bool           // an exact server does not know the fields that came last
+	processed bool           // vLLM shows probabilities of after a restriction
+	vocab     map[string]int // of an exact server; guarded by mu
 
 	mu       sync.Mutex
 	requests []gjson.Result // of chat completions; guarded by mu
@@ -176,7 +178,11 @@ func (d *double) chat(w http.ResponseWriter, r *http.Request, req gjson.Result) 
 		most = 20
 	}
 	if n := req.Get("top_logprobs").Int(); most > 0 && n > int64(most) {
-		refuse(w, http.StatusBadRequest, "top_logprobs must be between 0 and 20")
+		message := "top_logprobs must be between 0 and 20"
+		if d.exact == "vllm" {
+			message = fmt.Sprintf("Requested sample logprobs of %d, which is greater than max allowed: %d", n, most)
+		}
+		refuse(w, http.StatusBadRequest, message)
 		return
 	}
 	if e := req.Get("reasoning_effort"); e.Exists() && d.efforts != nil && !slices.Contains(d.efforts, e.Str) {
@@ -357,6 +363,12 @@ func (d *double) complete(w http.ResponseWriter, req gjson.Result, prompt string
 	if req.Get("logprobs").Bool() && !d.noLogprobs {
 		logprobs = `,"logprobs":{"content":[` + d.logprobs(req, prompt) + `]}`
 	}
+	if d.exact == "sglang" && !d.old && req.Get("return_prompt_token_ids").Bool() {
+		d.mu.Lock()
+		id := slices.Index(d.prompts, prompt)
+		d.mu.Unlock()
+		logprobs += fmt.Sprintf(`,"prompt_token_ids":[%d]`, id) // a vocabulary of whole prompts
+	}
 	usage := ""
 	if !d.noUsage {
 		usage = `,"usage":` + usageJSON(a.usage)
@@ -380,7 +392,7 @@ func (d *double) logprobs(req gjson.Result, prompt string) string {
 		if len(tokens) == 0 {
 			break
 		}
-		tokens = slices.Clone(tokens)
+		tokens = d.allowed(req, slices.Clone(tokens))
 		slices.SortStableFunc(tokens, func(a, b token) int {
 			switch {
 			case a.mass > b.mass:

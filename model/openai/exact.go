@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,13 +17,20 @@ import (
 // scorer reads a distribution over labels in the way of one kind of server.
 type scorer interface {
 	// score completes the request and sends it. The error is errUnfit where this
-	// way cannot ask for these labels.
+	// way cannot ask for these labels, and errLacking where the server does not
+	// have it.
 	score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error)
+
+	// fails notes that the server does not have this way.
+	fails(k *known)
 }
 
-// errUnfit says that a way to read a distribution does not serve for a question
-// or a server; another one may.
-var errUnfit = errors.New("openai: the labels cannot be asked for in this way")
+// errUnfit and errLacking say that a way to read a distribution does not serve for
+// a question or for a server; another one may.
+var (
+	errUnfit   = errors.New("openai: the labels cannot be asked for in this way")
+	errLacking = errors.New("openai: the server does not show what was asked for")
+)
 
 // sheet is what one answer says about labels.
 type sheet struct {
@@ -47,6 +55,12 @@ func newSheet(answer gjson.Result, x *exchange) *sheet {
 	}
 }
 
+// complete reports whether nothing is missing that could matter.
+func (s *sheet) complete() bool {
+	const negligible = 1e-7
+	return s.hidden <= negligible || !slices.ContainsFunc(s.masses, math.IsNaN)
+}
+
 // mass is what the labels that were shown have together.
 func (r *reading) mass() float64 {
 	sum := 0.0
@@ -58,19 +72,24 @@ func (r *reading) mass() float64 {
 	return sum
 }
 
-// exact returns the way of the target's kind that shows every label, nil where
-// there is none.
-func (t *target) exact(ctx context.Context) scorer {
-	if t.facts.get().inexact {
-		return nil
+// exact returns the ways of the target's kind that show every label, the best
+// first.
+func (t *target) exact(ctx context.Context) (ways []scorer) {
+	k := t.facts.get()
+	kind := t.about(ctx).kind
+	switch {
+	case k.inexact:
+	case kind == llamaCPP:
+		ways = append(ways, biased{})
+	case kind == vLLM:
+		ways = append(ways, named{})
+	case kind == sgLang:
+		ways = append(ways, replayed{})
 	}
-	switch t.about(ctx).kind {
-	case llamaCPP:
-		return biased{}
-	case vLLM:
-		return named{}
+	if kind == vLLM && !k.unrestricted {
+		ways = append(ways, allowed{})
 	}
-	return nil
+	return ways
 }
 
 // biased is llama.cpp's way. A bias far above all differences of logits leaves
@@ -83,6 +102,8 @@ const (
 	labelBias = 50
 	behind    = 64 // tokens asked for behind the labels
 )
+
+func (biased) fails(k *known) { k.inexact = true }
 
 func (biased) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
 	owners, err := t.labelTokens(ctx, labels)
@@ -119,7 +140,7 @@ func (biased) score(ctx context.Context, t *target, w *wireRequest, labels []str
 		}
 	}
 	if strangers == 0 || !(on > 0) { // the mass of the labels would not be known
-		return nil, errUnfit
+		return nil, errLacking
 	}
 	mass := 1 / (1 + off/on*math.Exp(labelBias))
 	for i := range s.masses {
@@ -132,6 +153,8 @@ func (biased) score(ctx context.Context, t *target, w *wireRequest, labels []str
 // named is vLLM's way: it shows the log-probabilities of the tokens that are
 // asked for by ID.
 type named struct{}
+
+func (named) fails(k *known) { k.inexact = true }
 
 func (named) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
 	owners, err := t.labelTokens(ctx, labels)
@@ -164,7 +187,7 @@ func (named) score(ctx context.Context, t *target, w *wireRequest, labels []stri
 		return true
 	})
 	if slices.ContainsFunc(s.masses, math.IsNaN) {
-		return nil, errUnfit
+		return nil, errLacking
 	}
 	s.used, s.shown = 1, 1
 	return s, nil
@@ -174,172 +197,99 @@ func (named) score(ctx context.Context, t *target, w *wireRequest, labels []stri
 // answer.
 type listed struct{ tokens int }
 
+func (listed) fails(*known) {} // there is no other
+
 func (l listed) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
-	w.Logprobs, w.TopLogprobs = true, t.top(ctx, len(labels))
-	w.limit(t.server, l.tokens)
-	answer, x, err := t.ask(ctx, w)
-	if err != nil {
-		return nil, hint(err, errNoLogprobs)
+	s, _, err := l.read(ctx, t, w, labels)
+	if err == nil && len(labels) > model.MaxLabels && s.hidden > mostHidden && !s.complete() {
+		return nil, s.x.unusable(errNoLabel)
 	}
-	positions := parsePositions(answer.Get("choices.0.logprobs"))
-	if len(positions) == 0 {
-		return nil, x.unusable(errNoLogprobs)
+	return s, err
+}
+
+// read asks and reads, and returns the answer, too.
+func (l listed) read(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, gjson.Result, error) {
+	answer, positions, x, err := l.ask(ctx, t, w, len(labels))
+	if err != nil {
+		return nil, answer, err
 	}
 	s := newSheet(answer, x)
 	s.reading, s.used = readLabels(positions, labels)
 	s.hidden, s.shown = min(s.hidden, 1), len(positions)
-	if missing := slices.ContainsFunc(s.masses, math.IsNaN); len(labels) > model.MaxLabels && missing && s.hidden > mostHidden {
-		return nil, x.unusable(errNoLabel)
-	}
-	return s, nil
+	return s, answer, nil
 }
 
-// mostHidden is the mass that may lie on tokens that were not shown where there
-// are more labels than a server shows tokens.
-const mostHidden = 1e-3
+// ask asks for an answer and the likeliest tokens at its positions, of which there
+// is one at least: as many as the server shows, or as tell labels apart.
+func (l listed) ask(ctx context.Context, t *target, w *wireRequest, labels int) (gjson.Result, []position, *exchange, error) {
+	w.Logprobs, w.TopLogprobs = true, t.top(ctx, labels)
+	w.limit(t.server, l.tokens)
+	answer, x, err := t.ask(ctx, w)
+	if most := toldTop(err, w); most > 0 {
+		t.facts.learn(func(k *known) { k.top = most })
+		w.TopLogprobs = most
+		answer, x, err = t.ask(ctx, w)
+	}
+	if err != nil {
+		return answer, nil, nil, hint(err, errNoLogprobs)
+	}
+	if w.TopLogprobs == mostTop {
+		t.facts.learn(func(k *known) { k.top = mostTop })
+	}
+	positions := parsePositions(answer.Get("choices.0.logprobs"))
+	if len(positions) == 0 {
+		return answer, nil, nil, x.unusable(errNoLogprobs)
+	}
+	return answer, positions, x, nil
+}
 
-// top is how many log-probabilities are asked for. SGLang shows any number.
+const (
+	// mostHidden is the mass that may lie on tokens that were not shown where there
+	// are more labels than a server shows tokens.
+	mostHidden = 1e-3
+
+	// mostTop is how many log-probabilities tell the most labels apart that a
+	// question has: each with and without a blank, and words among them.
+	mostTop = 2*255 + behind
+)
+
+// top is how many log-probabilities are asked for. SGLang shows any number, and
+// vLLM as many as it was started for, which is found out.
 func (t *target) top(ctx context.Context, labels int) int {
-	if t.TopLogprobs == DefaultTopLogprobs && t.about(ctx).kind == sgLang {
-		return max(t.TopLogprobs, 2*labels+behind)
+	if t.TopLogprobs != DefaultTopLogprobs {
+		return t.TopLogprobs
+	}
+	enough := max(t.TopLogprobs, 2*labels+behind)
+	switch t.about(ctx).kind {
+	case sgLang:
+		return enough
+	case vLLM:
+		if k := t.facts.get(); k.top > 0 {
+			return min(enough, k.top)
+		}
+		return mostTop
 	}
 	return t.TopLogprobs
 }
 
-// labelTokens returns the tokens that spell labels, with the index of their
-// label. The error is errUnfit where a label has none or shares one.
-func (t *target) labelTokens(ctx context.Context, labels []string) (map[int]int, error) {
-	owners := map[int]int{}
-	for i, label := range labels {
-		ids := t.spellings(ctx, label)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		for _, id := range ids {
-			if _, taken := owners[id]; taken {
-				return nil, errUnfit
-			}
-			owners[id] = i
-		}
-		if len(ids) == 0 {
-			return nil, errUnfit
-		}
-	}
-	return owners, nil
-}
+// topIn is where vLLM says how many log-probabilities it shows at most.
+var topIn = regexp.MustCompile(`logprobs.*max allowed: ([0-9]{1,6})`)
 
-// spellings returns the tokens that are a label alone, with or without a blank
-// before it, and for a word in any case. It asks the server's tokenizer once.
-func (t *target) spellings(ctx context.Context, label string) []int {
-	if ids, ok := t.spelled.Load(label); ok {
-		return ids.([]int)
+// toldTop returns how many log-probabilities may be asked for where an error is
+// about those that were, and otherwise 0.
+func toldTop(err error, w *wireRequest) int {
+	f, ok := errors.AsType[*failure](err)
+	if !ok || !f.refuses() || w.TopLogprobs <= DefaultTopLogprobs {
+		return 0
 	}
-	forms := []string{label}
-	if isWord(label) {
-		forms = append(forms, strings.ToLower(label), strings.ToUpper(label))
-	}
-	var ids []int
-	for _, form := range forms {
-		for _, before := range []string{" ", "\n"} { // some vocabularies put a blank before a text by themselves
-			tokens, err := t.pieces(ctx, before+form)
-			if err != nil {
-				return nil
-			}
-			if n := len(tokens); n > 0 && strings.Trim(tokens[n-1].text, padding) == form && !slices.Contains(ids, tokens[n-1].id) {
-				ids = append(ids, tokens[n-1].id)
-			}
+	text := f.fault.Error()
+	if found := topIn.FindStringSubmatch(text); found != nil {
+		if most, err := strconv.Atoi(found[1]); err == nil && most < w.TopLogprobs {
+			return most
 		}
 	}
-	t.spelled.Store(label, ids)
-	return ids
-}
-
-// piece is a token of a text.
-type piece struct {
-	id   int
-	text string
-}
-
-// pieces returns the tokens of a text as the server's tokenizer has them.
-func (t *target) pieces(ctx context.Context, text string) ([]piece, error) {
-	ctx, cancel := context.WithTimeout(ctx, tokenizeTime)
-	defer cancel()
-	body, err := encode(struct {
-		Model      string `json:"model,omitempty"`
-		Prompt     string `json:"prompt"`
-		Content    string `json:"content"`
-		Special    bool   `json:"add_special_tokens"`
-		WithPieces bool   `json:"with_pieces"`
-		Strings    bool   `json:"return_token_strs"`
-	}{t.name, text, text, false, true, true})
-	if err != nil {
-		return nil, err
+	if strings.Contains(text, "logprobs") {
+		return DefaultTopLogprobs
 	}
-	x, err := t.send(ctx, "POST", t.root()+"/tokenize", body)
-	if err != nil {
-		return nil, err
-	}
-	defer x.close()
-	data, err := x.read()
-	if err != nil {
-		return nil, err
-	}
-	answer := gjson.ParseBytes(data)
-	strs := answer.Get("token_strs").Array()
-	var tokens []piece
-	for i, token := range answer.Get("tokens").Array() {
-		switch {
-		case token.IsObject():
-			tokens = append(tokens, piece{int(token.Get("id").Int()), token.Get("piece").Str})
-		case i < len(strs):
-			tokens = append(tokens, piece{int(token.Int()), strs[i].Str})
-		}
-	}
-	return tokens, nil
-}
-
-// Labels implements [model.Labeler]. Where every server of the model shows the
-// labels that it is asked for there are as many as its vocabularies have, up to
-// the number wanted, and otherwise as many as servers show.
-func (b *Backend) Labels(ctx context.Context, id string, n int) []string {
-	few := model.Letters[:min(n, model.MaxLabels)]
-	m := b.find(id)
-	if n <= model.MaxLabels || m == nil || m.AskProbabilities {
-		return few
-	}
-	for _, t := range m.targets {
-		if !t.wide(ctx) {
-			return few
-		}
-	}
-	var labels []string
-	for _, label := range candidates() {
-		if !slices.ContainsFunc(m.targets, func(t *target) bool { return len(t.spellings(ctx, label)) == 0 }) {
-			labels = append(labels, label)
-		}
-		if len(labels) == n {
-			return labels
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return few
-}
-
-// wide reports whether the target shows more labels than others do.
-func (t *target) wide(ctx context.Context) bool {
-	return t.exact(ctx) != nil || t.about(ctx).kind == sgLang && t.TopLogprobs == DefaultTopLogprobs
-}
-
-// candidates are what may be a label: letters, then pairs of letters.
-func candidates() []string {
-	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	labels := slices.Clone(model.Letters)
-	for _, first := range alphabet {
-		for _, second := range alphabet {
-			labels = append(labels, string(first)+string(second))
-		}
-	}
-	return labels
+	return 0
 }

@@ -9,7 +9,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +39,21 @@ func (d *double) exactPage(w http.ResponseWriter, r *http.Request, req gjson.Res
 			list = append(list, fmt.Sprintf(`{"id":%d,"piece":%q}`, d.id(t), t))
 		}
 		fmt.Fprintf(w, `{"tokens":[%s]}`, strings.Join(list, ","))
-	case "vllm /tokenize", "sglang /tokenize":
+	case "sglang /tokenize": // the numbers alone
+		var ids []string
+		for _, t := range split(req.Get("prompt").Str) {
+			ids = append(ids, strconv.Itoa(d.id(t)))
+		}
+		fmt.Fprintf(w, `{"count":%d,"max_model_len":%d,"tokens":[%s]}`, len(ids), d.window, strings.Join(ids, ","))
+	case "sglang /detokenize":
+		text, _ := json.Marshal(d.spelling(int(req.Get("tokens.0").Int())))
+		fmt.Fprintf(w, `{"text":%s}`, text)
+	case "sglang /generate":
+		if d.old {
+			return false
+		}
+		d.generate(w, req)
+	case "vllm /tokenize":
 		var ids, texts []string
 		for _, t := range split(req.Get("prompt").Str) {
 			ids = append(ids, strconv.Itoa(d.id(t)))
@@ -80,6 +96,60 @@ func (d *double) id(token string) int {
 	return id
 }
 
+// spelling is the token with an ID.
+func (d *double) spelling(id int) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for token, its := range d.vocab {
+		if its == id {
+			return token
+		}
+	}
+	return ""
+}
+
+// generate is SGLang's own route: the log-probabilities of the tokens asked for
+// behind a prompt of tokens.
+func (d *double) generate(w http.ResponseWriter, req gjson.Result) {
+	d.mu.Lock()
+	prompt := d.prompts[req.Get("input_ids.0").Int()]
+	d.mu.Unlock()
+	masses := map[int]float64{}
+	for _, t := range d.dist(prompt, 0) {
+		masses[d.id(t.text)] = t.mass
+	}
+	var list []string
+	for _, id := range req.Get("token_ids_logprob").Array() {
+		logprob, _ := json.Marshal(max(math.Log(masses[int(id.Int())]), -1000))
+		list = append(list, fmt.Sprintf("[%s,%d,null]", logprob, id.Int()))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"text":"x","meta_info":{"output_token_ids_logprobs":[[%s]]}}`, strings.Join(list, ","))
+}
+
+// allowed is what vLLM makes of a distribution where only some tokens are allowed:
+// it samples among those, and shows the whole unless it is set up otherwise.
+func (d *double) allowed(req gjson.Result, tokens []token) []token {
+	only := req.Get("allowed_token_ids")
+	if d.exact != "vllm" || !d.processed || !only.Exists() {
+		return tokens
+	}
+	sum, ids := 0.0, map[int]bool{}
+	for _, id := range only.Array() {
+		ids[int(id.Int())] = true
+	}
+	for i, t := range tokens {
+		if !ids[d.id(t.text)] {
+			tokens[i].mass = 0
+		}
+		sum += tokens[i].mass
+	}
+	for i := range tokens {
+		tokens[i].mass /= sum
+	}
+	return tokens
+}
+
 // exactLogprobs writes the distribution as a server writes it that was asked for
 // certain tokens, and nothing where it was not.
 func (d *double) exactLogprobs(req gjson.Result, tokens []token) string {
@@ -101,7 +171,7 @@ func (d *double) exactLogprobs(req gjson.Result, tokens []token) string {
 			list = append(list, fmt.Sprintf(`{"id":%d,"token":%q,"prob":%s}`, d.id(t.text), t.text, p))
 		}
 		return `{"token":"x","prob":1,"top_probs":[` + strings.Join(list, ",") + `]}`
-	case d.exact == "vllm" && req.Get("logprob_token_ids").Exists():
+	case d.exact == "vllm" && !d.old && req.Get("logprob_token_ids").Exists():
 		masses := map[int]float64{}
 		for _, t := range tokens {
 			masses[d.id(t.text)] = t.mass
@@ -149,13 +219,16 @@ func TestExactProbabilities(t *testing.T) {
 					sum += w
 				}
 				d := (&double{exact: kind, window: 100000, slots: 4, maxTopLogprobs: limits[kind], dist: leaving(0.3, weigh(weights))}).serve(t)
-				resp := decider(t, d.backend(t))(decision("x", choice(n)))
+				b := d.backend(t)
+				b.Probe(t.Context())
+				before := len(d.seen())
+				resp := decider(t, b)(decision("x", choice(n)))
 				for _, o := range resp.Answers[0].Outcomes {
 					if want := weights[o.Name] / sum; math.Abs(o.Probability-want) > 1e-6 {
 						t.Errorf("%s: got %v, want %v", o.Name, o.Probability, want)
 					}
 				}
-				if calls := len(d.seen()); calls != 1 {
+				if calls := len(d.seen()) - before; calls != 1 {
 					t.Errorf("%d calls", calls)
 				}
 			})
@@ -163,23 +236,139 @@ func TestExactProbabilities(t *testing.T) {
 	}
 }
 
-// TestOldVLLM does not know logprob_token_ids: the options are asked in groups.
-func TestOldVLLM(t *testing.T) {
-	weights := map[string]float64{"o3": 3, "o200": 1}
-	old := &double{exact: "vllm", window: 100000, dist: weigh(weights)}
-	old.serve(t)
-	old.intercept = func(w http.ResponseWriter, r *request) bool {
-		if !r.body.Get("logprob_token_ids").Exists() {
-			return false
-		}
-		refuse(w, 400, "Extra inputs are not permitted: logprob_token_ids")
-		return true
+// steep is a distribution with labels so unlikely that others come before them.
+func steep(n int) (weights map[string]float64, sum float64) {
+	weights = map[string]float64{}
+	for i := range n {
+		w := math.Pow(0.9, float64(i*700/n))
+		weights["o"+strconv.Itoa(i)] = w
+		sum += w
 	}
-	b := old.backend(t)
-	b.Probe(t.Context())
-	resp := decider(t, b)(decision("x", choice(255)))
-	if a := resp.Answers[0]; a.Choice != "o3" || math.Abs(a.Confidence-0.75) > 0.01 {
-		t.Errorf("got %+v", a.Choice)
+	return weights, sum
+}
+
+// TestLabelsThatAreNotAmongTheLikeliest has labels behind more tokens than a server
+// shows: each kind has another way to ask for those.
+func TestLabelsThatAreNotAmongTheLikeliest(t *testing.T) {
+	many := func(dist func(string, int) []token) func(string, int) []token {
+		return func(prompt string, position int) []token {
+			tokens := leaving(0.3, dist)(prompt, position)
+			for i := range 700 {
+				tokens = append(tokens, token{"other" + strconv.Itoa(40+i), 1e-9})
+			}
+			return tokens
+		}
+	}
+	for name, c := range map[string]struct {
+		d       *double
+		options int
+		calls   int // at most
+	}{
+		"SGLang":                        {&double{exact: "sglang", maxTopLogprobs: -1}, 255, 1},
+		"SGLang, few":                   {&double{exact: "sglang", maxTopLogprobs: -1}, 5, 1},
+		"vLLM":                          {&double{exact: "vllm"}, 255, 1},
+		"vLLM that restricts":           {&double{exact: "vllm", old: true, processed: true}, 5, 1 + 4},
+		"vLLM that shows more tokens":   {&double{exact: "vllm", old: true, maxTopLogprobs: -1}, 5, 1},
+		"vLLM that shows enough tokens": {&double{exact: "vllm", old: true, maxTopLogprobs: 1000}, 100, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			weights, sum := steep(c.options)
+			c.d.window, c.d.dist = 100000, many(weigh(weights))
+			c.d.serve(t)
+			b := c.d.backend(t)
+			b.Probe(t.Context())
+			decide := decider(t, b)
+			decide(decision("x", choice(c.options))) // what it takes is learned
+			before := len(c.d.seen())
+			for _, o := range decide(decision("x", choice(c.options))).Answers[0].Outcomes {
+				if want := weights[o.Name] / sum; math.Abs(o.Probability-want) > 1e-6 {
+					t.Errorf("%s: got %v, want %v", o.Name, o.Probability, want)
+				}
+			}
+			if calls := len(c.d.seen()) - before; calls > c.calls {
+				t.Errorf("%d calls", calls)
+			}
+		})
+	}
+}
+
+// TestOldServers do not know what shows all labels at once: the options are asked
+// in groups, from the first decision on.
+func TestOldServers(t *testing.T) {
+	for name, d := range map[string]*double{
+		"vLLM":                {exact: "vllm", old: true},
+		"vLLM that restricts": {exact: "vllm", old: true, processed: true},
+		"vLLM that refuses": {exact: "vllm", intercept: func(w http.ResponseWriter, r *request) bool {
+			if !r.body.Get("logprob_token_ids").Exists() {
+				return false
+			}
+			refuse(w, 400, "Extra inputs are not permitted: logprob_token_ids")
+			return true
+		}},
+		"SGLang": {exact: "sglang", old: true, maxTopLogprobs: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			weights := map[string]float64{}
+			sum := 0.0
+			for i := range 255 {
+				w := math.Pow(0.97, float64(i))
+				weights["o"+strconv.Itoa(i)] = w
+				sum += w
+			}
+			d.window, d.dist = 100000, leaving(0.1, weigh(weights))
+			d.serve(t)
+			resp := decider(t, d.backend(t))(decision("x", choice(255)))
+			for _, o := range resp.Answers[0].Outcomes {
+				if want := weights[o.Name] / sum; math.Abs(o.Probability-want) > 0.005 {
+					t.Errorf("%s: got %v, want %v", o.Name, o.Probability, want)
+				}
+			}
+		})
+	}
+}
+
+// TestRestrictedAnswers has a model that writes a preface unless its server keeps
+// it to a form.
+func TestRestrictedAnswers(t *testing.T) {
+	for name, said := range map[string][]string{
+		"one token each":     {`{"`, "answer", `":`, ` "`, "B", `"}`},
+		"the form in pieces": {"{", " \"", "ans", "wer", `":"`, "B", `"`, "}"},
+		"quotes in tokens":   {`{"answer`, `":`, `"B`, `"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := (&double{}).serve(t)
+			d.intercept = func(w http.ResponseWriter, r *request) bool {
+				form := r.body.Get("response_format.json_schema.schema.properties.answer.enum")
+				tokens := []string{"Sure", ",", " the", " answer", " is", " B"}
+				if form.Raw == `["B","C"]` {
+					tokens = said
+				}
+				var positions []string
+				for i, text := range tokens {
+					top := tokenJSON(token{text, 0.9}, "")
+					if strings.Trim(text, `"`) == "B" {
+						other := strings.ReplaceAll(text, "B", "C")
+						top = tokenJSON(token{text, 0.6}, "") + "," + tokenJSON(token{other, 0.3}, "")
+					}
+					positions = append(positions, tokenJSON(token{text, 0.9}, `,"top_logprobs":[`+top+`]`))
+					if int64(i+1) == r.body.Get("max_tokens").Int() {
+						break
+					}
+				}
+				fmt.Fprintf(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop","logprobs":{"content":[%s]}}],"usage":{"prompt_tokens":10,"completion_tokens":1}}`, strings.Join(positions, ","))
+				return true
+			}
+			b := d.backend(t)
+			for range 2 {
+				s, err := b.Score(t.Context(), question("B", "C"))
+				if err != nil || !near(s.Probabilities[0], 0.6) || !near(s.Probabilities[1], 0.3) {
+					t.Fatalf("got %+v, %v", s, err)
+				}
+			}
+			if calls := len(d.seen()); calls != 5 { // one token, many, begun, in the form, and that again
+				t.Errorf("%d calls", calls)
+			}
+		})
 	}
 }
 
@@ -297,16 +486,79 @@ func TestWindowsAreLearned(t *testing.T) {
 func TestCutPromptIsNoAnswer(t *testing.T) {
 	d := (&double{}).serve(t)
 	d.intercept = func(w http.ResponseWriter, r *request) bool {
-		labels, _ := labelsIn(promptOf(r.body))
+		if r.body.Get("stream").Bool() {
+			return events(delta(`{"content":"B"}`), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":512,"completion_tokens":1}}`, "[DONE]")(w, r)
+		}
+		label := token{"B", 1}
+		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"choices":[{"message":{"content":"B"},"finish_reason":"length","logprobs":{"content":[%s]}}],"usage":{"prompt_tokens":512,"completion_tokens":1}}`,
-			tokenJSON(token{labels[0], 1}, `,"top_logprobs":[]`))
+			tokenJSON(label, `,"top_logprobs":[`+tokenJSON(label, "")+`]`))
 		return true
 	}
+	text := strings.Repeat("It rains in the city today. ", 1000)
 	req := question("B", "C")
-	req.State = []model.Part{model.Text(strings.Repeat("It rains in the city today. ", 1000))}
+	req.State = []model.Part{model.Text(text)}
 	_, err := d.backend(t).Score(t.Context(), req)
-	if e := fault.From(err); e == nil || e.Code != fault.CodeContextLength {
-		t.Errorf("got %v", err)
+	checkFault(t, err, fault.Rejected, fault.CodeContextLength)
+	for _, whole := range []bool{false, true} {
+		req := ask(text)
+		req.Whole = whole
+		b := d.backend(t)
+		a := fold(t.Context(), b, req)
+		checkFault(t, a.err, fault.Rejected, fault.CodeContextLength)
+		if a.usage.InputTokens != 512 || a.reason != "" {
+			t.Errorf("got %+v", a)
+		}
+		if info, _ := b.Model(model.DefaultGenerator); info.ContextWindow != 512 {
+			t.Errorf("window %d", info.ContextWindow)
+		}
+		// What is long and has few tokens all the same, and what a template leaves out.
+		if a := fold(t.Context(), b, ask("x")); a.err != nil {
+			t.Error(a.err)
+		}
+		b = d.backend(t)
+		if a := fold(t.Context(), b, ask(strings.Repeat(" ", 20_000))); a.err != nil {
+			t.Error(a.err)
+		}
+		thought := ask("x")
+		thought.Messages = append([]model.Message{{Role: model.Assistant, Parts: []model.Part{model.Text("y")}, Reasoning: text}}, thought.Messages...)
+		if a := fold(t.Context(), b, thought); a.err != nil {
+			t.Error(a.err)
+		}
+	}
+}
+
+// TestOllamaTellsItsWindow in two places, of which the one about the loaded model
+// counts.
+func TestOllamaTellsItsWindow(t *testing.T) {
+	for want, show := range map[int]string{
+		4096:  `{"parameters":"stop \"x\"\nnum_ctx                        8192","model_info":{"qwen3.context_length":40960}}`,
+		8192:  `{"parameters":"stop \"x\"\nnum_ctx                        8192","model_info":{"qwen3.context_length":40960}}`,
+		40960: `{"model_info":{"general.architecture":"qwen3","qwen3.context_length":40960}}`,
+	} {
+		d := &double{}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			switch {
+			case r.URL.Path == "/api/version":
+				fmt.Fprint(w, `{"version":"0.36.0"}`)
+			case r.URL.Path == "/api/ps" && want == 4096:
+				fmt.Fprint(w, `{"models":[{"name":"other:latest","context_length":1},{"name":"double:latest","context_length":4096}]}`)
+			case r.URL.Path == "/api/ps":
+				fmt.Fprint(w, `{"models":[]}`)
+			case r.URL.Path == "/api/show":
+				fmt.Fprint(w, show)
+			default:
+				d.ServeHTTP(w, r)
+			}
+		}))
+		defer server.Close()
+		d.url = server.URL + "/v1"
+		b := d.backend(t)
+		b.Probe(t.Context())
+		if info, _ := b.Model(model.DefaultGenerator); info.ContextWindow != want {
+			t.Errorf("got %d, want %d", info.ContextWindow, want)
+		}
 	}
 }
 
@@ -352,6 +604,37 @@ func TestForcedCallsAreRemembered(t *testing.T) {
 		if calls := len(d.seen()) - before; !called || calls != want {
 			t.Errorf("answer %d: %d calls of the server", i+1, calls)
 		}
+	}
+}
+
+// TestForcedCallsOfSeveralTargets has one target that is down and one that ignores
+// tool_choice: the latter is the one that is remembered.
+func TestForcedCallsOfSeveralTargets(t *testing.T) {
+	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }))
+	defer down.Close()
+	deaf := (&double{}).serve(t)
+	b := deaf.backend(t, withModel(func(m *Model) {
+		m.Targets = []Target{{Server: &Server{URL: down.URL + "/v1"}, Model: "double"}, m.Targets[0]}
+	}))
+	req := ask("Hi")
+	req.Tools, req.ToolChoice.Mode = []model.Tool{{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`)}}, model.ToolRequired
+	if a := fold(t.Context(), b, req); a.err != nil || a.text != "" || !slices.Equal(a.calls, []string{`f{"a": "Ada"}`}) {
+		t.Errorf("got %+v", a)
+	}
+	first, second := b.models[0].targets[0], b.models[0].targets[1]
+	if first.facts.get().unforced || !second.facts.get().unforced {
+		t.Error("the wrong target is remembered")
+	}
+	// Now the first is known to be down, so that the other one comes first.
+	for !first.health.ailing.Load() {
+		runtime.Gosched()
+	}
+	before := len(deaf.seen())
+	if a := fold(t.Context(), b, req); a.err != nil || !slices.Equal(a.calls, []string{`f{"a": "Ada"}`}) {
+		t.Errorf("got %+v", a)
+	}
+	if calls := len(deaf.seen()) - before; calls != 1 {
+		t.Errorf("%d calls", calls)
 	}
 }
 

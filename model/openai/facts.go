@@ -18,10 +18,14 @@ type known struct {
 	noEffort bool // the server refuses reasoning_effort none
 	template bool // the model thinks for all that; chat_template_kwargs is the way
 	lead     int  // tokens that answers to questions need; 0 is one
-	try      int  // the way to read a distribution that worked last
+	try      try  // the way to read a distribution that worked last
+	tested   bool // it has been asked a question, and what follows is found out
 	inexact  bool // the server's own way to show just the labels does not work
+	top      int  // log-probabilities that it shows at most; 0: not found out
 	unforced bool // tool_choice does not make the model call a tool
 	ratio    float64
+
+	unrestricted bool // allowed_token_ids does not change what it shows
 
 	noReasoning    bool // the server refuses messages that have reasoning
 	plainReasoning bool // it calls it "reasoning", not "reasoning_content"

@@ -80,8 +80,7 @@ func (a *answer) run() error {
 	}
 	mode := a.req.ToolChoice.Mode
 	a.forced = len(a.req.Tools) > 0 && (mode == model.ToolRequired || mode == model.ToolNamed)
-	first := a.served.targets[0]
-	if a.forced && first.facts.get().unforced {
+	if a.forced && a.served.preferred()[0].facts.get().unforced {
 		a.begun = true
 		return a.force()
 	}
@@ -89,7 +88,7 @@ func (a *answer) run() error {
 		return err
 	}
 	if a.forced && a.calls.sent == 0 && a.reason != model.Length && !a.stopped {
-		first.facts.learn(func(k *known) { k.unforced = true })
+		a.target.facts.learn(func(k *known) { k.unforced = true })
 		return a.force()
 	}
 	a.flush()
@@ -188,7 +187,9 @@ func (a *answer) attempt(ctx context.Context, t *target) error {
 	if a.req.ToolChoice.Mode == model.ToolNamed {
 		a.calls.only = a.req.ToolChoice.Name
 	}
-	err = a.read(x)
+	if err = a.read(x); err == nil && a.counted {
+		err = a.backend.checkPrompt(ctx, t, a.req, a.usage.InputTokens)
+	}
 	if a.begun {
 		a.spend(err)
 	}

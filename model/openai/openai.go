@@ -200,6 +200,7 @@ type target struct {
 	facts      facts
 	spelled    sync.Map // tokens of labels: from string to []int
 	tokenizer  tokenizer
+	answers    atomic.Int64 // whose prompts might have been estimated
 }
 
 // model returns the name under which the server knows a model ID.

@@ -148,7 +148,7 @@ func (b *Backend) introduce(ctx context.Context, m *served, t *target) {
 	attrs = append(attrs, slog.Int64("window", t.tokenizer.window.Load()), slog.Int("slots", a.slots), slog.Bool("tokenizer", !t.tokenizer.missing.Load()))
 	if err == nil && !math.IsInf(mass, 1) {
 		known := t.facts.get()
-		attrs = append(attrs, slog.Bool("exact", t.exact(ctx) != nil), slog.Bool("thinks", known.template), slog.Float64("label_mass", mass))
+		attrs = append(attrs, slog.Bool("exact", len(t.exact(ctx)) > 0), slog.Bool("thinks", known.template), slog.Float64("label_mass", mass))
 	}
 	if err != nil {
 		b.log.LogAttrs(ctx, slog.LevelWarn, "the model cannot be used for decisions as it is", append(attrs, slog.Any("err", err))...)

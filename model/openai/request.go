@@ -49,6 +49,8 @@ type wireRequest struct {
 	Slot              *int      `json:"id_slot,omitempty"`
 	LogprobTokenIDs   []int     `json:"logprob_token_ids,omitempty"`
 	ReturnTokenIDs    bool      `json:"return_tokens_as_token_ids,omitempty"`
+	AllowedTokenIDs   []int     `json:"allowed_token_ids,omitempty"`
+	ReturnPromptIDs   bool      `json:"return_prompt_token_ids,omitempty"`
 
 	// Not of the protocol, and sent only where a target is set up for them.
 	ChatTemplateKwargs  any   `json:"chat_template_kwargs,omitempty"`

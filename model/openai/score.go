@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,13 +68,17 @@ const answerBegin = "Answer:"
 
 // tries are the ways to read a distribution from a target, the cheapest first.
 func (t *target) tries(ctx context.Context) []try {
-	read := listed{max(1, t.facts.get().lead)}
-	all := []try{{way: read}, {way: listed{manyTokens}}, {way: listed{fewTokens}, prefilled: true}}
-	if exact := t.exact(ctx); exact != nil {
-		all = append([]try{{way: exact}}, append(all, try{way: exact, prefilled: true})...)
+	var all, begun []try
+	for _, way := range t.exact(ctx) {
+		all, begun = append(all, try{way: way}), append(begun, try{way: way, prefilled: true})
 	}
-	return all
+	all = append(all, t.plainly(), try{way: listed{manyTokens}}, try{way: listed{fewTokens}, prefilled: true})
+	return append(append(all, begun...), try{way: restricted{}})
 }
+
+// plainly is the way of all servers, with as many tokens as the target's answers
+// need.
+func (t *target) plainly() try { return try{way: listed{max(1, t.facts.get().lead)}} }
 
 // readScores reads the distribution at the first token of the answer, in the way
 // that worked for the target last, or else in the first that shows labels with
@@ -88,44 +91,70 @@ func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreReq
 		labels[i] = o.Label
 	}
 	tries := t.tries(ctx)
-	last := min(t.facts.get().try, len(tries)-1)
-	var why error
-	for _, i := range append([]int{last}, others(len(tries), last)...) {
-		s, err := b.try(ctx, t, req, tries[i], labels)
-		if err == errUnfit {
-			t.facts.learn(func(k *known) { k.inexact = k.inexact || len(labels) > model.MaxLabels })
-			err = unusableAt(t, err)
-		} else if err == nil && (s.used == 0 || s.mass() < least) {
-			err = s.x.unusable(fmt.Errorf("%w; the labels have %.3g of the probability", errNoLabel, s.mass()))
-		} else if f, ok := errors.AsType[*failure](err); err != nil && (!ok || !f.refuses() || tries[i].plain() || f.fault.Code == fault.CodeContextLength) {
-			return nil, err
-		} else if err != nil {
-			err = unusableAt(t, err) // this way of asking is not the caller's
-		}
-		if err != nil {
-			why = cmp.Or(why, err)
-			continue
-		}
-		t.facts.learn(func(k *known) {
-			if k.try = i; tries[i].plain() {
-				// From now on the first of the plain ones reads as many tokens.
-				k.try, k.lead = slices.IndexFunc(tries, try.plain), max(k.lead, s.used)
-			}
-		})
-		return b.scores(t, req, s)
+	if last := slices.Index(tries, t.facts.get().try); last > 0 {
+		how := tries[last]
+		tries = slices.Insert(slices.Delete(tries, last, last+1), 0, how)
 	}
-	return nil, why
+	var failed failedTries
+	for _, how := range tries {
+		s, err := b.try(ctx, t, req, how, labels)
+		f, isFailure := errors.AsType[*failure](err)
+		switch {
+		case err == errUnfit, err == errLacking:
+			if err == errLacking || len(labels) > model.MaxLabels { // which were made to fit
+				t.facts.learn(how.way.fails)
+			}
+			failed.add(unusableAt(t, err))
+		case err != nil && (!isFailure || !f.refuses() || how.plain() || f.fault.Code == fault.CodeContextLength):
+			return nil, err
+		case err != nil: // this way of asking is not the caller's
+			failed.refused = append(failed.refused, how.way)
+			failed.add(unusableAt(t, err))
+		case s.used == 0 || s.mass() < least:
+			failed.add(s.x.unusable(fmt.Errorf("%w; %w", errNoLabel, &model.NoLabels{Mass: s.mass()})))
+		default:
+			b.succeeds(t, how, s, failed.refused)
+			return b.scores(t, req, s)
+		}
+	}
+	return nil, failed.why
 }
 
-// others are the numbers below n but one.
-func others(n, but int) []int {
-	var all []int
-	for i := range n {
-		if i != but {
-			all = append(all, i)
-		}
+// failedTries are the ways to read a distribution that did not work for a question.
+type failedTries struct {
+	why     error    // of all, the one that tells the most
+	mass    float64  // of the labels in it
+	refused []scorer // what the server does not take
+}
+
+func (f *failedTries) add(err error) {
+	none, known := errors.AsType[*model.NoLabels](err)
+	if f.why == nil || known && none.Mass > f.mass {
+		f.why = err
 	}
-	return all
+	if known {
+		f.mass = max(f.mass, none.Mass)
+	}
+}
+
+// succeeds remembers the way that worked for a target, and what the target refused
+// before it took this.
+func (b *Backend) succeeds(t *target, how try, s *sheet, refused []scorer) {
+	k := t.facts.get()
+	lead := k.lead
+	if how.plain() { // from now on the first of the plain ones reads as many tokens
+		lead = max(lead, s.used)
+		how.way = listed{lead}
+	}
+	if k.tested && k.try == how && k.lead == lead && len(refused) == 0 {
+		return
+	}
+	t.facts.learn(func(k *known) {
+		k.tested, k.try, k.lead = true, how, lead
+		for _, way := range refused {
+			way.fails(k)
+		}
+	})
 }
 
 // plain reports whether a way is that of all servers and models.
@@ -236,12 +265,17 @@ func (b *Backend) newScoreRequest(ctx context.Context, t *target, req *model.Sco
 // reasoning effort is asked without one, now and from then on.
 func (t *target) ask(ctx context.Context, w *wireRequest) (gjson.Result, *exchange, error) {
 	answer, x, err := t.complete(ctx, w)
-	if f, ok := errors.AsType[*failure](err); ok && f.refuses() && f.fault.Code != fault.CodeContextLength && w.ReasoningEffort != "" && t.noThinking == "" {
-		w.ReasoningEffort = ""
-		if answer, x, err = t.complete(ctx, w); err == nil {
-			t.facts.learn(func(k *known) { k.noEffort = true })
-		}
+	f, ok := errors.AsType[*failure](err)
+	if !ok || !f.refuses() || f.fault.Code == fault.CodeContextLength || toldTop(err, w) > 0 || w.ReasoningEffort == "" || t.noThinking != "" {
+		return answer, x, err
 	}
+	effort := w.ReasoningEffort
+	w.ReasoningEffort = ""
+	if answer, x, again := t.complete(ctx, w); again == nil {
+		t.facts.learn(func(k *known) { k.noEffort = true })
+		return answer, x, nil
+	}
+	w.ReasoningEffort = effort // it was not that
 	return answer, x, err
 }
 

@@ -224,13 +224,18 @@ func TestAskedProbabilities(t *testing.T) {
 // members of a group together.
 func weigh(weights map[string]float64) func(string, int) []token {
 	return func(prompt string, _ int) []token {
-		_, question, _ := strings.Cut(prompt, "Reply with the label only.")
+		_, question, ok := strings.Cut(prompt, "Reply with the label only.")
+		if !ok {
+			question = prompt // of a start
+		}
 		var tokens []token
 		for line := range strings.Lines(question) {
 			line = strings.TrimSpace(line)
 			label, text, ok := strings.Cut(line, ":")
 			member, isMember := strings.CutPrefix(line, "- ")
 			switch {
+			case line == "Yes" || line == "No":
+				tokens = append(tokens, token{line, 0})
 			case isMember && len(tokens) > 0:
 				tokens[len(tokens)-1].mass += weights[member]
 			case ok && len(label) <= 2 && label == strings.ToUpper(label):
@@ -242,7 +247,9 @@ func weigh(weights map[string]float64) func(string, int) []token {
 			sum += t.mass
 		}
 		for i := range tokens {
-			tokens[i].mass /= sum
+			if tokens[i].mass /= sum; sum == 0 { // a question about something else
+				tokens[i].mass = 1 / float64(len(tokens))
+			}
 		}
 		return tokens
 	}

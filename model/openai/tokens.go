@@ -3,7 +3,6 @@ package openai
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"net/http"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tiktoken-go/tokenizer/codec"
 
-	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -135,46 +133,6 @@ func (t *target) tokenize(ctx context.Context, name, text string) (int, bool) {
 	}
 	t.tokenizer.missing.Store(true)
 	return 0, false
-}
-
-// The learned ratio of a target's tokens to the estimate stays between these
-// bounds and is learned from prompts of at least ratioTokens, in which a chat
-// template does not weigh. An answer has been made from a cut prompt where the
-// server counted less than half of what the ratio leads to expect, or less than
-// leastRatio of the estimate where there is none: no language needs so few.
-const (
-	leastRatio, mostRatio = 0.3, 4
-	ratioTokens           = 200
-	cutTokens             = 2000
-)
-
-// checkWhole learns from what a server has counted how its tokens relate to the
-// estimate, and returns an error where it shows that the prompt was cut.
-func (b *Backend) checkWhole(t *target, told, estimate int) error {
-	if told <= 0 || estimate <= 0 {
-		return nil
-	}
-	share := leastRatio
-	if ratio := t.facts.get().ratio; ratio > 0 {
-		share = min(ratio, 1) / 2
-	}
-	if estimate >= cutTokens && float64(told) < share*float64(estimate) {
-		t.tokenizer.window.Store(int64(told))
-		e := fault.ContextLength("The prompt does not fit the model's context window.")
-		e.Err = fmt.Errorf("%s: the server has cut the prompt to %d tokens", t.host, told)
-		return &failure{fault: e}
-	}
-	if estimate < ratioTokens {
-		return nil
-	}
-	ratio := min(max(float64(told)/float64(estimate), leastRatio), mostRatio)
-	t.facts.learn(func(k *known) {
-		if k.ratio == 0 {
-			k.ratio = ratio
-		}
-		k.ratio += (ratio - k.ratio) / 8 // the mean of the last answers
-	})
-	return nil
 }
 
 // cache keeps numbers by the hash of what they belong to, the newest of them. It

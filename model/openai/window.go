@@ -2,8 +2,10 @@ package openai
 
 import (
 	"context"
+	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -32,18 +34,42 @@ func toldWindow(text []byte) int {
 }
 
 // ollamaWindow asks Ollama for the context window of a model: that with which it
-// is loaded, or else 0.
+// is loaded, or else that which it is set up for, or at the most has, or else 0.
 func (s *server) ollamaWindow(ctx context.Context, name string) int64 {
-	loaded, err := s.get(ctx, s.root()+"/api/ps")
+	if loaded, err := s.get(ctx, s.root()+"/api/ps"); err == nil {
+		for _, m := range loaded.Get("models").Array() {
+			if id := m.Get("name").Str; id == name || id == name+":latest" {
+				return m.Get("context_length").Int()
+			}
+		}
+	}
+	body, err := encode(map[string]string{"model": name})
 	if err != nil {
 		return 0
 	}
-	window := int64(0)
-	loaded.Get("models").ForEach(func(_, m gjson.Result) bool {
-		if id := m.Get("name").Str; id == name || id == name+":latest" {
-			window = m.Get("context_length").Int()
+	x, err := s.send(ctx, http.MethodPost, s.root()+"/api/show", body)
+	if err != nil {
+		return 0
+	}
+	defer x.close()
+	shown, err := x.whole(maxEvent)
+	if err != nil {
+		return 0
+	}
+	if found := contextSet.FindStringSubmatch(shown.Get("parameters").Str); found != nil {
+		if window, err := strconv.ParseInt(found[1], 10, 64); err == nil {
+			return window
 		}
-		return true
+	}
+	window := int64(0)
+	shown.Get("model_info").ForEach(func(name, value gjson.Result) bool {
+		if strings.HasSuffix(name.Str, ".context_length") {
+			window = value.Int()
+		}
+		return window == 0
 	})
 	return window
 }
+
+// contextSet is where Ollama shows the window that a model is set up for.
+var contextSet = regexp.MustCompile(`(?m)^num_ctx\s+([0-9]{1,9})\s*$`)
