@@ -10,8 +10,13 @@ import (
 
 // The administration of organizations, keys and credits. These methods take no
 // caller: who may use them is for the program to decide that has the Service.
-// Each change they make is an entry of the audit log, which says who asked for it
-// where the context does: see [accounts.By].
+// Each change they make is an entry of the audit log, which says who made it where
+// [Service.As] did.
+
+// As returns the service for one actor, whom the audit log names with the changes
+// that are made with it. It is the same service all the same: one of them is
+// closed.
+func (s *Service) As(actor accounts.Actor) *Service { return &Service{s.state, s.accounts.As(actor)} }
 
 // CreateOrganization creates an active organization with its first credits. The
 // error is Invalid where a field is out of bounds.

@@ -1,6 +1,7 @@
 package svc_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -32,12 +33,12 @@ var edges = map[string][]string{
 
 	"accounts":              {"fault", "idempotency", "internal/*", "page", "replicas", "storage"},
 	"replicas":              {"storage"},
-	"chat":                  {"accounts", "fault", "idempotency", "internal/*", "model", "page", "storage"},
-	"conversations":         {"accounts", "fault", "idempotency", "internal/*", "model", "page", "storage"},
-	"decisions":             {"accounts", "decisions/calibration", "fault", "idempotency", "internal/*", "model", "page", "storage"},
+	"chat":                  {"accounts", "fault", "internal/*", "model", "page", "storage"},
+	"conversations":         {"accounts", "fault", "internal/*", "model", "page", "storage"},
+	"decisions":             {"accounts", "decisions/calibration", "fault", "internal/*", "model", "page", "storage"},
 	"decisions/calibration": {},
 	"decisions/evaluation":  {"decisions/calibration"},
-	"embeddings":            {"accounts", "fault", "idempotency", "model"},
+	"embeddings":            {"accounts", "fault", "model"},
 	"files":                 {"accounts", "fault", "files/*", "idempotency", "internal/*", "model", "page", "replicas", "storage"},
 	"files/doctext":         {"files/internal/word", "files/reading"},
 	"files/docxtext":        {"files/internal/word", "files/reading"},
@@ -46,7 +47,7 @@ var edges = map[string][]string{
 	"files/reading":         {},
 	"files/wordtext":        {"files/doctext", "files/docxtext", "files/reading"},
 	"idempotency":           {"fault", "storage"},
-	"responses":             {"accounts", "conversations", "fault", "idempotency", "internal/*", "model", "page", "responses/websearch", "storage"},
+	"responses":             {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/websearch", "storage"},
 	"responses/websearch":   {"internal/guard"},
 
 	"model":             {"driver", "fault"},
@@ -134,6 +135,36 @@ func matches(pattern, pkg string) bool {
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
+	eachFile(t, parser.ImportsOnly, func(path string, file *ast.File) {
+		pkg := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), ".")
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[pkg] = append(found[pkg], imported)
+		}
+	})
+	return found
+}
+
+// What an operation needs to know is in its parameters, where one sees it.
+func TestContextsCarryCancellationOnly(t *testing.T) {
+	eachFile(t, parser.SkipObjectResolution, func(path string, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "WithValue" {
+				if pkg, ok := s.X.(*ast.Ident); ok && pkg.Name == "context" {
+					t.Errorf("%s puts a value into a context", path)
+				}
+			}
+			return true
+		})
+	})
+}
+
+// eachFile calls f for the files of the module's packages, without those of tests.
+func eachFile(t *testing.T, mode parser.Mode, f func(path string, file *ast.File)) {
+	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -144,22 +175,13 @@ func packages(t *testing.T) map[string][]string {
 		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, mode)
+		if err == nil {
+			f(path, file)
 		}
-		pkg := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), ".")
-		for _, spec := range file.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
-			found[pkg] = append(found[pkg], imported)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found
 }

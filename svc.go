@@ -152,11 +152,16 @@ type Observer interface {
 // called concurrently. They return errors that are *[Error] values or become
 // one with fault.From.
 type Service struct {
+	*state
+	accounts *accounts.Service // for one actor, see [Service.As]
+}
+
+// state is what a service has, whoever acts.
+type state struct {
 	store         *storage.DB
 	models        *model.Models
 	aliases       map[string]string
 	replicas      *replicas.Process
-	accounts      *accounts.Service
 	decisions     *decisions.Service
 	chat          *chat.Service
 	embeddings    *embeddings.Service
@@ -178,7 +183,7 @@ type Service struct {
 // background. Where the store has no organization yet, [Service.Bootstrap] makes
 // one.
 func New(ctx context.Context, o Options) (*Service, error) {
-	s := &Service{life: newLife(), log: o.Logger, now: o.Now, aliases: o.Aliases}
+	s := &Service{state: &state{life: newLife(), log: o.Logger, now: o.Now, aliases: o.Aliases}}
 	if s.now == nil {
 		s.now = time.Now
 	}

@@ -28,6 +28,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/replicas"
@@ -76,6 +77,25 @@ type Options struct {
 // Service keeps the accounts. Make one with [New] and end it with
 // [Service.Close], before its store is closed.
 type Service struct {
+	*state
+	actor Actor
+}
+
+// Actor is who changes organizations, keys and credits, and for which request.
+type Actor struct {
+	// By is what the audit log says of it, in a few words such as "api 192.0.2.1", of
+	// which it keeps 256 bytes. It is for people to read: nobody gains a right by it.
+	By string
+
+	Claim *idempotency.Claim // of the request's Idempotency-Key, as in [Caller]; nil is none
+}
+
+// As returns the service for one actor. It is the same service all the same: one
+// of them is closed.
+func (s *Service) As(a Actor) *Service { return &Service{s.state, a} }
+
+// state is what a service has, whoever acts.
+type state struct {
 	store         *storage.DB
 	prices        map[string]Prices
 	defaultPrices Prices
@@ -114,7 +134,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Store == nil {
 		return nil, errors.New("accounts: Options.Store is nil")
 	}
-	s := &Service{
+	s := &Service{state: &state{
 		store:         storage.Use(o.Store),
 		prices:        o.Prices,
 		defaultPrices: DefaultPrices(),
@@ -128,7 +148,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		folds:         make(chan *ledger, 16),
 		stop:          make(chan struct{}),
 		stopped:       make(chan struct{}),
-	}
+	}}
 	if o.DefaultPrices != nil {
 		s.defaultPrices = *o.DefaultPrices
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -185,7 +184,7 @@ func (s *Service) CreateKey(ctx context.Context, n NewKey) (APIKey, error) {
 				return err
 			}
 		}
-		return errors.Join(s.putKey(ctx, tx, record), idempotency.Did(ctx, tx, record.ID))
+		return errors.Join(s.putKey(tx, record), s.actor.Claim.Did(tx, record.ID))
 	})
 	if err != nil {
 		return APIKey{}, stored.Error(err)
@@ -210,7 +209,7 @@ func (s *Service) newKeyRecord(n NewKey, secret string) keyRecord {
 }
 
 // putKey writes a new key and the audit entry of its creation.
-func (s *Service) putKey(ctx context.Context, tx storage.Tx, r keyRecord) error {
+func (s *Service) putKey(tx storage.Tx, r keyRecord) error {
 	if err := storage.SetJSON(tx, keyKey(r.ID), r); err != nil {
 		return err
 	}
@@ -222,7 +221,7 @@ func (s *Service) putKey(ctx context.Context, tx storage.Tx, r keyRecord) error 
 			return err
 		}
 	}
-	return s.record(ctx, tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models, r.KeyLimits})
+	return s.record(tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models, r.KeyLimits})
 }
 
 // show returns the key as it is shown. lastUsed is in Unix seconds.
@@ -314,7 +313,7 @@ func (s *Service) UpdateKey(ctx context.Context, id string, u KeyUpdate) (APIKey
 		if key, err = getKey(tx, id); err != nil {
 			return err
 		}
-		return errors.Join(s.record(ctx, tx, ActionUpdateKey, id, u), s.replicas.Changed(tx))
+		return errors.Join(s.record(tx, ActionUpdateKey, id, u), s.replicas.Changed(tx))
 	})
 	if err != nil {
 		return APIKey{}, stored.Error(err)
@@ -361,6 +360,6 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		return errors.Join(s.record(ctx, tx, ActionRevokeKey, id, nil), s.replicas.Changed(tx))
+		return errors.Join(s.record(tx, ActionRevokeKey, id, nil), s.replicas.Changed(tx))
 	}))
 }

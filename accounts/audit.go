@@ -28,34 +28,23 @@ type AuditEntry struct {
 	Action    string          `json:"action"`
 	Subject   string          `json:"subject"`          // ID of the organization or key that was changed
 	Change    json.RawMessage `json:"change,omitempty"` // what was asked for, as JSON; nothing secret
-	By        string          `json:"by,omitempty"`     // who asked for it, see [By]; empty where nobody said
+	By        string          `json:"by,omitempty"`     // who asked for it, see [Actor]; empty where nobody said
 	CreatedAt int64           `json:"created_at"`       // Unix seconds
 }
 
-// byKey is the key of what [By] puts into a context.
-type byKey struct{}
-
-// By returns a context with which the audit log says who asked for a change, in a
-// few words such as "api 192.0.2.1". It is for people to read: nobody gains a right
-// by it.
-func By(ctx context.Context, who string) context.Context { return context.WithValue(ctx, byKey{}, who) }
-
-// asked is what [By] put into a context, at most maxName bytes of it.
-func asked(ctx context.Context) string {
-	who, _ := ctx.Value(byKey{}).(string)
-	return who[:min(len(who), maxName)]
-}
+// by is what is kept of By.
+func (a Actor) by() string { return a.By[:min(len(a.By), maxName)] }
 
 // record writes an entry of the audit log into the transaction that makes the
 // change, which is one in the namespace system. It stands after all that others
 // have committed, whatever their clocks say, so that nobody who reads on after an
 // entry misses one.
-func (s *Service) record(ctx context.Context, tx storage.Tx, action, subject string, change any) error {
+func (s *Service) record(tx storage.Tx, action, subject string, change any) error {
 	id, err := s.nextAuditID(tx)
 	if err != nil {
 		return err
 	}
-	entry := AuditEntry{ID: id, Action: action, Subject: subject, By: asked(ctx), CreatedAt: s.now().Unix()}
+	entry := AuditEntry{ID: id, Action: action, Subject: subject, By: s.actor.by(), CreatedAt: s.now().Unix()}
 	if change != nil {
 		data, err := json.Marshal(change)
 		if err != nil {

@@ -52,7 +52,7 @@ func (s *Service) Bootstrap(ctx context.Context, key string) (created string, er
 		if missing, err = none(tx, keys); err != nil || !missing {
 			return err
 		}
-		return s.putKey(ctx, tx, record)
+		return s.putKey(tx, record)
 	})
 	if err != nil || !missing || key != "" {
 		return "", stored.Error(err)
@@ -88,7 +88,7 @@ func (s *Service) EnsureDefault(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return s.putDefault(ctx, tx)
+		return s.putDefault(tx)
 	}))
 }
 
@@ -105,7 +105,7 @@ func none(tx storage.Tx, r storage.Range) (bool, error) {
 // an entry already.
 func (s *Service) grantFirst(ctx context.Context) error {
 	errGranted := errors.New("granted")
-	_, err := s.post(ctx, Caller{}, credit(ctx, DefaultOrganization, defaultOrganizationCredits), func(tx storage.Tx) error {
+	_, err := s.post(ctx, Caller{}, s.credit(DefaultOrganization, defaultOrganizationCredits), func(tx storage.Tx) error {
 		empty, err := none(tx, storage.Range{Start: checkpointKey(), End: storage.After([]byte(entryPrefix))})
 		if err == nil && !empty {
 			err = errGranted
@@ -119,7 +119,7 @@ func (s *Service) grantFirst(ctx context.Context) error {
 }
 
 // putDefault writes the organization default and the audit entry of its creation.
-func (s *Service) putDefault(ctx context.Context, tx storage.Tx) error {
+func (s *Service) putDefault(tx storage.Tx) error {
 	record := organizationRecord{
 		ID:        DefaultOrganization,
 		Name:      defaultOrganizationName,
@@ -129,7 +129,7 @@ func (s *Service) putDefault(ctx context.Context, tx storage.Tx) error {
 	if err := storage.SetJSON(tx, organizationKey(record.ID), record); err != nil {
 		return err
 	}
-	return s.record(ctx, tx, ActionCreateOrganization, record.ID, NewOrganization{
+	return s.record(tx, ActionCreateOrganization, record.ID, NewOrganization{
 		Name:    record.Name,
 		Credits: defaultOrganizationCredits,
 	})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -24,6 +25,10 @@ type Caller struct {
 	ConcurrentRequests int // that a process works on at once for the organization, 0 for no limit of its own
 
 	KeyLimits KeyLimits // of the key
+
+	// Claim is that of the request's Idempotency-Key: what is stored or charged for
+	// the caller marks it in the same transaction. nil is none.
+	Claim *idempotency.Claim
 }
 
 // Namespace returns the key space of the caller's organization.

@@ -37,8 +37,9 @@ func (s *Service) AddCredits(ctx context.Context, id string, amount Micros) (Org
 // AddCreditsOnce is AddCredits for a caller that may ask again: what was added to
 // an organization with a key, 1 to 255 visible ASCII characters, is not added
 // again, and replayed is true. Credits, and the key with them, are written in one
-// transaction, and stand in the audit log if and only if they were added. Without a key it is AddCredits. The error is a Conflict
-// (idempotency_key_reused) where the key was used for another amount.
+// transaction, and stand in the audit log if and only if they were added. Without a
+// key it is AddCredits. The error is a Conflict (idempotency_key_reused) where the
+// key was used for another amount.
 func (s *Service) AddCreditsOnce(ctx context.Context, id string, amount Micros, key string) (o Organization, replayed bool, err error) {
 	if amount == 0 || amount < -maxAmount || amount > maxAmount {
 		return o, false, fault.Invalidf("amount", "amount must not be 0 and at most %s dollars.", maxAmount)
@@ -111,13 +112,13 @@ func (s *Service) grant(ctx context.Context, id string, amount Micros, key strin
 	grant := s.newID("grant")
 	err = s.store.Update(ctx, system, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
-		return storage.SetJSON(tx, pendingKey(grant), pending{id, amount, asked(ctx), s.now().Unix()})
+		return storage.SetJSON(tx, pendingKey(grant), pending{id, amount, s.actor.by(), s.now().Unix()})
 	})
 	if err != nil {
 		return false, err
 	}
 	errGranted := errors.New("granted")
-	_, err = s.post(ctx, Caller{}, credit(ctx, id, amount), func(tx storage.Tx) error {
+	_, err = s.post(ctx, Caller{}, s.credit(id, amount), func(tx storage.Tx) error {
 		if added, err := decide(tx, grant, true); err != nil {
 			return err
 		} else if !added {
@@ -230,7 +231,7 @@ func (s *Service) settleGrant(ctx context.Context, grant string) error {
 			return err
 		}
 		if added {
-			if err := s.record(By(ctx, p.By), tx, ActionAddCredits, p.Organization, map[string]Micros{"amount": p.Amount}); err != nil {
+			if err := s.As(Actor{By: p.By}).record(tx, ActionAddCredits, p.Organization, map[string]Micros{"amount": p.Amount}); err != nil {
 				return err
 			}
 		}

@@ -31,7 +31,7 @@ func TestGrantsAndTheAuditLogAgree(t *testing.T) {
 			} else {
 				store.before = hook
 			}
-			_, err := s.AddCredits(By(t.Context(), "a test"), o.ID, Dollar)
+			_, err := s.As(Actor{By: "a test"}).AddCredits(t.Context(), o.ID, Dollar)
 			store.before, store.after = nil, nil
 
 			later := newService(t, store)
@@ -105,7 +105,7 @@ func TestLedgerHasCredits(t *testing.T) {
 	s := withUnitPrices(newService(t, newStore(t)))
 	o := newOrganization(t, s, Dollar)
 	spend(t, s, Caller{Organization: o.ID, Key: "key_a"}, 5)
-	if _, err := s.AddCredits(By(t.Context(), "console 192.0.2.1"), o.ID, -3); err != nil {
+	if _, err := s.As(Actor{By: "console 192.0.2.1"}).AddCredits(t.Context(), o.ID, -3); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.Ledger(t.Context(), o.ID, page.Params{})

@@ -220,16 +220,16 @@ func errNoCredits() error {
 }
 
 // credit returns the entry for credits that the administration adds.
-func credit(ctx context.Context, organization string, amount Micros) Entry {
-	return Entry{Organization: organization, Type: EntryCredit, Amount: amount, By: asked(ctx)}
+func (s *Service) credit(organization string, amount Micros) Entry {
+	return Entry{Organization: organization, Type: EntryCredit, Amount: amount, By: s.actor.by()}
 }
 
 // maxPosts is how often an entry is written whose fate is unknown.
 const maxPosts = 5
 
-// post writes an entry of a caller, the zero one for credits, and whatever also writes, in one transaction in the
-// organization's namespace. The balance reflects it when post returns nil. An
-// error of also is returned as it is.
+// post writes an entry of a caller, the zero one for credits, and whatever also
+// writes, in one transaction in the organization's namespace. The balance reflects
+// it when post returns nil. An error of also is returned as it is.
 func (s *Service) post(ctx context.Context, c Caller, e Entry, also func(storage.Tx) error) (Entry, error) {
 	l := s.ledger(e.Organization)
 	if err := s.share(ctx, l); err != nil {

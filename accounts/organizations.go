@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -170,7 +169,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 	// written, there is a ledger that nobody knows of, and not an organization
 	// without the credits it was created with.
 	if n.Credits != 0 {
-		if _, err := s.post(ctx, Caller{}, credit(ctx, record.ID, n.Credits), nil); err != nil {
+		if _, err := s.post(ctx, Caller{}, s.credit(record.ID, n.Credits), nil); err != nil {
 			return Organization{}, err
 		}
 	}
@@ -182,7 +181,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		if err := storage.SetJSON(tx, organizationKey(record.ID), record); err != nil {
 			return err
 		}
-		return errors.Join(s.record(ctx, tx, ActionCreateOrganization, record.ID, n), idempotency.Did(ctx, tx, record.ID))
+		return errors.Join(s.record(tx, ActionCreateOrganization, record.ID, n), s.actor.Claim.Did(tx, record.ID))
 	})
 	if err != nil {
 		return Organization{}, stored.Error(err)
@@ -282,7 +281,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		if err := storage.SetJSON(tx, organizationKey(id), record); err != nil {
 			return err
 		}
-		return errors.Join(s.record(ctx, tx, ActionUpdateOrganization, id, u), s.replicas.Changed(tx))
+		return errors.Join(s.record(tx, ActionUpdateOrganization, id, u), s.replicas.Changed(tx))
 	})
 	if err != nil {
 		return Organization{}, stored.Error(err)

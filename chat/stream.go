@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/internal/schema"
@@ -226,14 +225,14 @@ func (r *run) finish(ctx context.Context) error {
 	if text := r.text.String(); text != "" || len(c.ToolCalls) == 0 {
 		c.Content = &text
 	}
-	also := idempotency.Doing(ctx)
+	also := r.caller.Claim.Doing()
 	if r.keep != nil {
 		record, err := encodeRecord(c)
 		if err != nil {
 			return err
 		}
 		also = func(tx storage.Tx) error {
-			return errors.Join(tx.Set(recordKey(c.ID), record), tx.Set(messagesKey(c.ID), r.keep), idempotency.Did(ctx, tx, c.ID))
+			return errors.Join(tx.Set(recordKey(c.ID), record), tx.Set(messagesKey(c.ID), r.keep), r.caller.Claim.Did(tx, c.ID))
 		}
 	}
 	_, err := r.service.accounts.Charge(context.WithoutCancel(ctx), r.caller, r.use(c.ID), also)

@@ -21,7 +21,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
@@ -118,7 +117,7 @@ func (s *Service) Create(ctx context.Context, caller accounts.Caller, tags map[s
 		if err := create(tx, c); err != nil {
 			return err
 		}
-		return errors.Join(s.add(tx, c.ID, entries), idempotency.Did(ctx, tx, c.ID))
+		return errors.Join(s.add(tx, c.ID, entries), caller.Claim.Did(tx, c.ID))
 	})
 	return c, err
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/paging"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/page"
@@ -142,7 +141,7 @@ func (s *Service) AddItems(ctx context.Context, caller accounts.Caller, id strin
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
-		return errors.Join(s.add(tx, id, entries), idempotency.Did(ctx, tx, ""))
+		return errors.Join(s.add(tx, id, entries), caller.Claim.Did(tx, ""))
 	})
 	if err != nil {
 		return nil, err

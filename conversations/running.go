@@ -10,7 +10,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -43,7 +42,7 @@ func (s *Service) Begin(ctx context.Context, caller accounts.Caller, d *Draft) e
 	running.Dead, running.running = true, true
 	return s.update(ctx, caller, func(tx storage.Tx) error {
 		if d.Detached {
-			return errors.Join(write(tx, &running), idempotency.Did(ctx, tx, d.ID))
+			return errors.Join(write(tx, &running), caller.Claim.Did(tx, d.ID))
 		}
 		return write(tx, &running)
 	})

@@ -15,7 +15,6 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/decisions/calibration"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/guard"
 	"github.com/seed-506d8e5d/svc/internal/paging"
 	"github.com/seed-506d8e5d/svc/internal/stored"
@@ -147,7 +146,7 @@ func (s *Service) Calibrate(ctx context.Context, c accounts.Caller, n *NewCalibr
 	use := accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: tokens}
 	_, err = s.accounts.Charge(ctx, c, use, func(tx storage.Tx) error {
 		return errors.Join(storage.SetJSON(tx, calibrationKey(made.ID), made), storage.SetJSON(tx, []byte(made.Key), made.ID),
-			idempotency.Did(ctx, tx, made.ID))
+			c.Claim.Did(tx, made.ID))
 	})
 	return made, stored.Error(err)
 }

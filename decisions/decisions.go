@@ -22,7 +22,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -137,7 +136,7 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 		return nil, accounts.Cause(running, err)
 	}
 	use := accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: resp.Usage.InputTokens}
-	if _, err := s.accounts.Charge(ctx, c, use, idempotency.Doing(ctx)); err != nil {
+	if _, err := s.accounts.Charge(ctx, c, use, c.Claim.Doing()); err != nil {
 		return nil, err
 	}
 	return resp, nil

@@ -9,7 +9,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -68,7 +67,7 @@ func (s *Service) Embed(ctx context.Context, caller accounts.Caller, req *Reques
 		return nil, err
 	}
 	use := accounts.Use{Endpoint: "embeddings", Model: req.Model, Kind: accounts.Generation, InputTokens: answer.InputTokens}
-	if _, err := s.accounts.Charge(context.WithoutCancel(ctx), caller, use, idempotency.Doing(ctx)); err != nil {
+	if _, err := s.accounts.Charge(context.WithoutCancel(ctx), caller, use, caller.Claim.Doing()); err != nil {
 		return nil, err
 	}
 	return &Response{Model: req.Model, Vectors: answer.Vectors, InputTokens: answer.InputTokens}, nil

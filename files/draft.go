@@ -67,6 +67,10 @@ func checkExpiry(after time.Duration) error {
 // with Commit or Discard; what a program leaves without either, the next start
 // removes. Its methods must not be called concurrently.
 type Draft struct {
+	// Claim is marked by Commit: that of the caller that staged the file, unless it
+	// is set since, where the key is only known when the bytes are.
+	Claim *idempotency.Claim
+
 	service *Service
 	ns      storage.Namespace
 	record  record
@@ -79,7 +83,7 @@ func (s *Service) Stage(ctx context.Context, caller accounts.Caller, filename, m
 	if err != nil {
 		return nil, withParam(err, "file")
 	}
-	d := &Draft{service: s, ns: caller.Namespace(), record: record{
+	d := &Draft{Claim: caller.Claim, service: s, ns: caller.Namespace(), record: record{
 		Filename: displayName(filename), MIMEType: canonicalType(mimeType), Status: Uploaded, Blob: s.newID("blob"),
 	}}
 	var check *textChecker
@@ -139,7 +143,7 @@ func (d *Draft) Commit(ctx context.Context, purpose string, expiresAfter time.Du
 		if err := s.commit(tx, id, &r); err != nil {
 			return err
 		}
-		return idempotency.Did(ctx, tx, id)
+		return d.Claim.Did(tx, id)
 	}); err != nil {
 		if waiting {
 			s.queue.finish(job{d.ns, id})

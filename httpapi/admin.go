@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
@@ -45,11 +46,6 @@ func administered(e endpoint) endpoint {
 		// Hashes have one length, so that the comparison tells nothing of the key's.
 		sent, key := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(c.api.opts.AdminKey))
 		if subtle.ConstantTimeCompare(sent[:], key[:]) == 1 {
-			address, _, err := net.SplitHostPort(c.r.RemoteAddr)
-			if err != nil {
-				address = c.r.RemoteAddr
-			}
-			c.r = c.r.WithContext(accounts.By(c.r.Context(), "api "+address))
 			return e(c)
 		}
 		if given != "" {
@@ -57,6 +53,15 @@ func administered(e endpoint) endpoint {
 		}
 		return &fault.Error{Kind: fault.Unauthenticated, Code: accounts.CodeInvalidKey, Message: "The admin key is missing or invalid."}
 	}
+}
+
+// admin is the service for who has sent the request, for changes.
+func (c *call) admin() *svc.Service {
+	address, _, err := net.SplitHostPort(c.r.RemoteAddr)
+	if err != nil {
+		address = c.r.RemoteAddr
+	}
+	return c.api.service.As(accounts.Actor{By: "api " + address, Claim: c.caller.Claim})
 }
 
 // Of wrong admin keys a few are answered at once, and then one a second, for
@@ -109,7 +114,7 @@ func (a *API) createOrganization(c *call) error {
 	if err := root.Err(); err != nil {
 		return err
 	}
-	o, err := a.service.CreateOrganization(c.ctx(), n)
+	o, err := c.admin().CreateOrganization(c.ctx(), n)
 	if err != nil {
 		return err
 	}
@@ -177,7 +182,7 @@ func (a *API) updateOrganization(c *call) error {
 	if err := root.Err(); err != nil {
 		return err
 	}
-	o, err := a.service.UpdateOrganization(c.ctx(), c.r.PathValue("id"), u)
+	o, err := c.admin().UpdateOrganization(c.ctx(), c.r.PathValue("id"), u)
 	if err != nil {
 		return err
 	}
@@ -195,7 +200,7 @@ func optional[T any](n *jsonin.Node, read func(*jsonin.Node) T) *T {
 
 func (a *API) deleteOrganization(c *call) error {
 	id := c.r.PathValue("id")
-	if err := a.service.DeleteOrganization(c.ctx(), id); err != nil {
+	if err := c.admin().DeleteOrganization(c.ctx(), id); err != nil {
 		return err
 	}
 	return c.json(deleted{id, "organization.deleted", true})
@@ -224,7 +229,7 @@ func (a *API) addCredits(c *call) error {
 	if err := root.Err(); err != nil {
 		return err
 	}
-	o, replayed, err := a.service.AddCreditsOnce(c.ctx(), c.r.PathValue("id"), value, c.r.Header.Get("Idempotency-Key"))
+	o, replayed, err := c.admin().AddCreditsOnce(c.ctx(), c.r.PathValue("id"), value, c.r.Header.Get("Idempotency-Key"))
 	if err != nil {
 		return err
 	}
@@ -267,7 +272,7 @@ func (a *API) updateKey(c *call) error {
 	if err := root.Err(); err != nil {
 		return err
 	}
-	key, err := a.service.UpdateKey(c.ctx(), c.r.PathValue("id"), u)
+	key, err := c.admin().UpdateKey(c.ctx(), c.r.PathValue("id"), u)
 	if err != nil {
 		return err
 	}
@@ -292,7 +297,7 @@ func (a *API) createKey(c *call) error {
 	if err := root.Err(); err != nil {
 		return err
 	}
-	key, err := a.service.CreateKey(c.ctx(), n)
+	key, err := c.admin().CreateKey(c.ctx(), n)
 	if err != nil {
 		return err
 	}
@@ -314,7 +319,7 @@ func (a *API) listKeys(c *call) error {
 
 func (a *API) revokeKey(c *call) error {
 	id := c.r.PathValue("id")
-	if err := a.service.RevokeKey(c.ctx(), id); err != nil {
+	if err := c.admin().RevokeKey(c.ctx(), id); err != nil {
 		return err
 	}
 	return c.json(deleted{id, "api_key.deleted", true})

@@ -49,7 +49,7 @@ func (c *call) once(body []byte) error {
 	}
 	c.kept = &kept{ResponseWriter: c.w.ResponseWriter, claim: claim}
 	c.w.ResponseWriter = c.kept
-	c.r = c.r.WithContext(claim.Context(c.ctx()))
+	c.caller.Claim = claim
 	return nil
 }
 

@@ -153,6 +153,7 @@ func (u *upload) finish() (files.File, error) {
 	if err := u.once(u.sum.Sum(nil)); err != nil {
 		return files.File{}, err
 	}
+	u.draft.Claim = u.caller.Claim
 	return u.draft.Commit(u.ctx(), u.fields[purposeField], after)
 }
 

@@ -8,7 +8,7 @@
 // the store, so that they hold in every process on it. A claim is renewed while it
 // is held: that of a process that died is free again after half a minute.
 //
-// What a request does it says with [Did], in the transaction that does it: from
+// What a request does it says with [Claim.Did], in the transaction that does it: from
 // then on nobody does it again, whatever becomes of the process and its answer.
 //
 // An answer is kept sealed with the key that it was asked for with, of which the
@@ -89,7 +89,7 @@ type Answer struct {
 	Body        []byte
 	Object      string
 
-	Unread bool // nobody was there to read it: it is kept only where [Did] was called
+	Unread bool // nobody was there to read it: it is kept only where [Claim.Did] was called
 }
 
 // record is what is stored of a claim.
@@ -350,31 +350,23 @@ func (c *Claim) read(tx storage.Tx) (found record, held bool, err error) {
 	return found, err == nil && found.Holder == c.holder, err
 }
 
-type contextKey struct{}
-
-// Context returns a context for doing the request, in which [Did] finds the claim.
-func (c *Claim) Context(ctx context.Context) context.Context {
-	return context.WithValue(ctx, contextKey{}, c)
-}
-
-// Doing returns what calls [Did] for a request that makes nothing which can be read;
-// nil where ctx has no claim.
-func Doing(ctx context.Context) func(storage.Tx) error {
-	if ctx.Value(contextKey{}) == nil {
+// Doing returns what calls [Claim.Did] for a request that makes nothing which can be
+// read; nil for no claim.
+func (c *Claim) Doing() func(storage.Tx) error {
+	if c == nil {
 		return nil
 	}
-	return func(tx storage.Tx) error { return Did(ctx, tx, "") }
+	return func(tx storage.Tx) error { return c.Did(tx, "") }
 }
 
 // Did says that a transaction in the request's namespace does what the request
 // asks for: once it is committed the request is never done again, whether or not
 // its answer is kept. object is the ID of what it makes, empty where that cannot
 // be read. The error is a Conflict where the claim has run out and another one
-// has the key: the transaction is not to be committed then. A context without a
-// claim has nothing to say.
-func Did(ctx context.Context, tx storage.Tx, object string) error {
-	c, ok := ctx.Value(contextKey{}).(*Claim)
-	if !ok {
+// has the key: the transaction is not to be committed then. No claim, a nil one,
+// has nothing to say.
+func (c *Claim) Did(tx storage.Tx, object string) error {
+	if c == nil {
 		return nil
 	}
 	found, held, err := c.read(tx)

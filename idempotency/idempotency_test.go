@@ -55,12 +55,11 @@ func request(body string) idempotency.Request {
 // do makes thing_1 under a claim, as an interface does.
 func (p *process) do(t *testing.T, c *idempotency.Claim, object string) error {
 	t.Helper()
-	ctx := c.Context(t.Context())
-	return p.Update(ctx, "org_1", func(tx storage.Tx) error {
+	return p.Update(t.Context(), "org_1", func(tx storage.Tx) error {
 		if err := tx.Set([]byte("thing/"+object), nil); err != nil {
 			return err
 		}
-		return idempotency.Did(ctx, tx, object)
+		return c.Did(tx, object)
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
-	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
@@ -88,7 +87,7 @@ func (s *Service) Compact(ctx context.Context, caller accounts.Caller, req *Requ
 		c.Output = append(c.Output, m)
 	}
 	c.Output = append(c.Output, item)
-	_, err = s.o.Accounts.Charge(context.WithoutCancel(ctx), caller, t.use(), idempotency.Doing(ctx))
+	_, err = s.o.Accounts.Charge(context.WithoutCancel(ctx), caller, t.use(), caller.Claim.Doing())
 	return c, err
 }
 

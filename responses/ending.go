@@ -9,7 +9,6 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -93,7 +92,7 @@ func (t *turn) save(ctx context.Context) error {
 	if !t.store {
 		var also func(storage.Tx) error
 		if r.Status == Completed {
-			also = idempotency.Doing(ctx)
+			also = t.caller.Claim.Doing()
 		}
 		_, err := t.o.Accounts.Charge(ctx, t.caller, t.use(), also)
 		return err
@@ -115,7 +114,7 @@ func (t *turn) save(ctx context.Context) error {
 			}
 		}
 		if r.Status == Completed && !t.req.Background { // then it was done when it began
-			if err := idempotency.Did(ctx, tx, r.ID); err != nil {
+			if err := t.caller.Claim.Did(tx, r.ID); err != nil {
 				return err
 			}
 		}
