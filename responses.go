@@ -67,6 +67,10 @@ func (s *Service) NewResponseSession() *ResponseSession {
 	return &ResponseSession{s, s.responses.NewSession()}
 }
 
+// Remembers reports whether the last turn can be continued from though it is not
+// stored.
+func (n *ResponseSession) Remembers() bool { return n.session.Remembers() }
+
 // StreamResponse is [Service.StreamResponse], but that the request may continue
 // from the last turn of the session, which need not be stored.
 func (n *ResponseSession) StreamResponse(ctx context.Context, caller Caller, req *responses.Request) (iter.Seq2[responses.Event, error], error) {

@@ -225,7 +225,7 @@ func (c *call) receive(limit int64) ([]byte, error) {
 // none.
 type paced struct {
 	r     io.Reader
-	rc    *http.ResponseController
+	rc    interface{ SetReadDeadline(time.Time) error }
 	start time.Time // zero before the first read
 	got   int64
 	due   int64 // how much must have come before the deadline is set anew

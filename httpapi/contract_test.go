@@ -204,6 +204,9 @@ func (x *transcript) check(r *http.Request, aborted bool) {
 		}
 		return
 	}
+	if x.Status == http.StatusSwitchingProtocols {
+		return // what follows is no answer
+	}
 	if x.Status < 300 && !aborted {
 		x.contract.mu.Lock()
 		x.contract.answered[r.Method+" "+r.Pattern] = true

@@ -166,7 +166,7 @@ func (a *API) routes() map[string]methods {
 		"/v1/models":            {"GET": authenticated(a.listModels)},
 		"/v1/models/{model...}": {"GET": authenticated(a.getModel)},
 
-		"/v1/responses":                           {"POST": authenticated(a.createResponse)},
+		socketPath:                                {"POST": authenticated(a.createResponse), "GET": authenticated(a.responseSocket)},
 		"/v1/responses/compact":                   {"POST": authenticated(a.compactResponse)},
 		"/v1/responses/input_tokens":              {"POST": authenticated(a.countInputTokens)},
 		"/v1/responses/{response_id}":             {"GET": authenticated(a.getResponse), "DELETE": authenticated(a.deleteResponse)},
@@ -205,8 +205,8 @@ func (a *API) handler(serve endpoint) http.Handler {
 			c.w.Header().Set("X-Typesafe-Request-Id", c.id) // what its clients read
 		}
 		answer := serve
-		if upgrades(r) {
-			answer = a.upgrade
+		if upgrades(r) && (r.URL.Path != socketPath || r.Method != http.MethodGet) {
+			answer = (*call).upgradeRequired
 		}
 		if err := answer(c); err != nil && err != errReplayed {
 			c.fail(err)

@@ -47,6 +47,7 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 // slowClient is a connection to a server over a script, and a key.
 type slowClient struct {
 	net.Conn
+	api   *API
 	key   string
 	start time.Time
 }
@@ -68,7 +69,7 @@ func newSlowClient(t *testing.T, script *modeltest.Script) *slowClient {
 		<-done
 		synctest.Wait()
 	})
-	return &slowClient{Conn: client, key: key, start: time.Now()}
+	return &slowClient{Conn: client, api: a, key: key, start: time.Now()}
 }
 
 // begin sends the head of a request and as much of its body.

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -17,10 +19,15 @@ import (
 )
 
 const (
+	// socketPath is the one path with a WebSocket.
+	socketPath = "/v1/responses"
 	// socketLifetime is how long a connection takes new turns.
 	socketLifetime = time.Hour
 	// socketQueue is how many messages may wait while a turn runs.
 	socketQueue = 16
+	// pongTimeout is how long a client may take to answer a ping: its answer
+	// comes behind the message that it sends.
+	pongTimeout = bodyGrace + MaxBody/bodyPace*time.Second
 )
 
 // upgrades reports whether a request asks for a WebSocket.
@@ -28,12 +35,10 @@ func upgrades(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// upgrade answers a request for a WebSocket, which one route has.
-func (a *API) upgrade(c *call) error {
-	if c.r.URL.Path == "/v1/responses" && c.r.Method == http.MethodGet {
-		return authenticated(a.responseSocket)(c)
-	}
-	e := &fault.Error{Kind: fault.Invalid, Code: "upgrade_required", Message: "Only GET /v1/responses can be upgraded to a WebSocket."}
+// upgradeRequired answers a request for a WebSocket where there is none, and one for
+// anything else where there is only that.
+func (c *call) upgradeRequired() error {
+	e := &fault.Error{Kind: fault.Invalid, Code: "upgrade_required", Message: "Only GET /v1/responses is a WebSocket, and nothing else."}
 	c.err = e
 	c.shape(&fixedStatus{c.w, http.StatusUpgradeRequired}, e)
 	return nil
@@ -43,43 +48,71 @@ func (a *API) upgrade(c *call) error {
 type socket struct {
 	*call
 	conn    *websocket.Conn
+	joining *joining
 	session *svc.ResponseSession
+	taken   int64 // bytes of the messages that the session remembers
 }
 
 // responseSocket makes turns over a WebSocket: each message asks for one with the
 // fields of POST /v1/responses, and its events come back as messages. A turn that
 // is not stored can be continued from by the next.
 func (a *API) responseSocket(c *call) error {
+	if !upgrades(c.r) {
+		return c.upgradeRequired()
+	}
 	if err := c.wait(); err != nil {
 		return err
 	}
-	conn, err := websocket.Accept(c.w, c.r, nil)
+	w := &joiningWriter{ResponseWriter: c.w}
+	conn, err := websocket.Accept(w, c.r, nil)
 	if err != nil {
 		c.err = &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Message: "The WebSocket could not be opened.", Err: err}
 		return nil // it is answered
 	}
 	conn.SetReadLimit(MaxBody)
 	ctx, cancel := context.WithCancel(c.ctx())
-	s := &socket{call: c, conn: conn, session: a.service.NewResponseSession()}
+	s := &socket{call: c, conn: conn, joining: w.conn, session: a.service.NewResponseSession()}
 	messages := make(chan []byte, socketQueue)
-	var reader sync.WaitGroup
-	reader.Go(func() { s.read(ctx, cancel, messages) })
+	var group sync.WaitGroup
+	group.Go(func() { s.read(ctx, cancel, messages) })
+	group.Go(func() { s.ping(ctx, cancel) })
+	stop := context.AfterFunc(ctx, func() { conn.CloseNow() }) // also what is being written
 	defer func() {
+		stop()
 		cancel()
 		conn.CloseNow()
-		reader.Wait()
+		group.Wait()
+		close(messages)
+		for data := range messages {
+			s.give(int64(len(data)))
+		}
+		s.give(s.taken)
 	}()
+	s.serve(ctx, messages)
+	return nil
+}
+
+// serve makes turns until ctx ends or the connection's time is over.
+func (s *socket) serve(ctx context.Context, messages <-chan []byte) {
+	over := time.NewTimer(socketLifetime)
+	defer over.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
+		case <-over.C:
+			s.refuse(&fault.Error{Kind: fault.Invalid, Code: "websocket_connection_limit_reached", Message: "The connection has reached its time limit. Open another one."})
+			s.conn.Close(websocket.StatusNormalClosure, "the time is over")
+			return
 		case data := <-messages:
-			if time.Since(c.start) > socketLifetime {
-				s.refuse(ctx, &fault.Error{Kind: fault.Invalid, Code: "websocket_connection_limit_reached", Message: "The connection has reached its time limit. Open another one."})
-				return nil
+			err := s.turn(ctx, data)
+			s.taken += int64(len(data))
+			if !s.session.Remembers() {
+				s.give(s.taken)
+				s.taken = 0
 			}
-			if err := s.turn(ctx, data); err != nil && s.refuse(ctx, err) != nil {
-				return nil
+			if err != nil && s.refuse(err) != nil {
+				return
 			}
 		}
 	}
@@ -90,7 +123,7 @@ func (a *API) responseSocket(c *call) error {
 func (s *socket) read(ctx context.Context, cancel context.CancelFunc, messages chan<- []byte) {
 	defer cancel()
 	for {
-		kind, data, err := s.conn.Read(ctx)
+		kind, r, err := s.conn.Reader(ctx)
 		if err != nil {
 			return
 		}
@@ -98,13 +131,83 @@ func (s *socket) read(ctx context.Context, cancel context.CancelFunc, messages c
 			s.conn.Close(websocket.StatusUnsupportedData, "messages are text")
 			return
 		}
+		data, err := s.receive(r)
+		if _, busy := errors.AsType[*fault.Error](err); busy {
+			s.conn.Close(websocket.StatusTryAgainLater, "too much is being sent at present")
+		}
+		if err != nil {
+			return
+		}
 		select {
 		case messages <- data:
 		default:
+			s.give(int64(len(data)))
 			s.conn.Close(websocket.StatusPolicyViolation, "too many messages wait for a turn to end")
 			return
 		}
 	}
+}
+
+// receive reads a message at the pace that bodies have. What has come of it counts
+// among the bodies in flight, until it is given back.
+func (s *socket) receive(r io.Reader) (data []byte, err error) {
+	pace := paced{r: r, rc: s.joining}
+	defer pace.end()
+	var taken int64
+	for {
+		if len(data) == cap(data) {
+			size := max(2*len(data), 4<<10)
+			if err = s.api.bodies.take(s.caller.Organization, int64(size)-taken); err != nil {
+				break
+			}
+			taken = int64(size)
+			next := make([]byte, len(data), size)
+			copy(next, data)
+			data = next
+		}
+		n, readErr := pace.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if readErr != nil {
+			err = readErr
+			break
+		}
+	}
+	if err != io.EOF {
+		s.give(taken)
+		return nil, err
+	}
+	s.give(taken - int64(len(data)))
+	return data, nil
+}
+
+// give gives back bytes of messages.
+func (s *socket) give(n int64) { s.api.bodies.give(s.caller.Organization, n) }
+
+// ping asks a client to which nothing was sent for a while whether it is there,
+// which also keeps proxies from closing the connection. ctx ends where it is not.
+func (s *socket) ping(ctx context.Context, cancel context.CancelFunc) {
+	ticker := time.NewTicker(keepaliveEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if !s.joining.quiet(keepaliveEvery) {
+			continue
+		}
+		if !s.there(ctx) {
+			cancel()
+			return
+		}
+	}
+}
+
+func (s *socket) there(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, pongTimeout)
+	defer cancel()
+	return s.conn.Ping(ctx) == nil
 }
 
 // turn makes the turn that a message asks for. The error is what refuses it.
@@ -135,6 +238,10 @@ func (s *socket) turn(ctx context.Context, data []byte) error {
 	}
 	s.model = req.Model
 	events, err := s.session.StreamResponse(ctx, s.caller, req)
+	if req.PreviousResponseID == "" { // what was remembered is not continued
+		s.give(s.taken)
+		s.taken = 0
+	}
 	if err != nil {
 		return err
 	}
@@ -147,7 +254,7 @@ func (s *socket) turn(ctx context.Context, data []byte) error {
 			return err
 		}
 		buffer = appendEventObject(buffer[:0], &event)
-		if err := s.send(ctx, buffer); err != nil {
+		if err := s.send(buffer, event.More); err != nil {
 			return err
 		}
 		if event.Type == responses.EventCompleted || event.Type == responses.EventFailed {
@@ -157,16 +264,16 @@ func (s *socket) turn(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// send sends one message.
-func (s *socket) send(ctx context.Context, data []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, stallTimeout)
-	defer cancel()
-	return s.conn.Write(ctx, websocket.MessageText, data)
+// send sends one message, or has it sent with the next where that follows at once.
+// The connection bounds how long it takes.
+func (s *socket) send(data []byte, more bool) error {
+	s.joining.join(more)
+	return s.conn.Write(context.Background(), websocket.MessageText, data)
 }
 
 // refuse says why there is no turn, with OpenAI's code where a connection has no
 // such response: clients look for that to begin a new chain. The connection goes on.
-func (s *socket) refuse(ctx context.Context, err error) error {
+func (s *socket) refuse(err error) error {
 	e := fault.From(err)
 	if e.Code == "response_not_found" {
 		missing := *e
@@ -180,5 +287,5 @@ func (s *socket) refuse(ctx context.Context, err error) error {
 	w.Name("sequence_number").Int(0)
 	writeErrorFields(&w, e)
 	w.EndObject()
-	return s.send(ctx, w.Buf)
+	return s.send(w.Buf, false)
 }

@@ -20,6 +20,10 @@ type Session struct {
 // NewSession returns a Session without turns.
 func (s *Service) NewSession() *Session { return &Session{s: s} }
 
+// Remembers reports whether the last turn can be continued from though it is not
+// stored.
+func (n *Session) Remembers() bool { return n.id != "" }
+
 // Stream is [Service.Stream], but that the request may continue from the last
 // turn of the session. The sequence must be ranged over before the next call.
 func (n *Session) Stream(ctx context.Context, caller accounts.Caller, req *Request) (iter.Seq2[Event, error], error) {
