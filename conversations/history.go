@@ -44,6 +44,9 @@ type Point struct {
 	Conversation string // empty where the turn begins a new one
 	Lineage      Lineage
 	Entries      []Entry // the items of the history, in order
+	Kept         Kept    // of the turn before, where it is still there
+
+	known *known // where the history is kept
 }
 
 // maxHistory is how many bytes the items of a history may take in the store. It
@@ -79,14 +82,15 @@ func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous
 		if c, err = get(tx, p.Conversation); err != nil {
 			return err
 		}
-		known, rest := s.recent.begin(ns, c, p.Lineage)
+		known, rest, kept := s.recent.begin(ns, c, p.Lineage)
+		p.Kept = kept
 		p.Entries, err = load(tx, c.ID, rest, known)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.recent.keep(ns, c, p.Lineage, p.Entries)
+	p.known = s.recent.keep(ns, c, p.Lineage, p.Entries)
 	p.Entries = slices.Clip(p.Entries) // what is behind them belongs to who continues from them next
 	return p, nil
 }

@@ -33,6 +33,15 @@ type shelf struct {
 	bytes int
 }
 
+// Kept is what the reader of a history has made of its first entries, for the next
+// one who reads a history that begins with them. It is given to one reader, whose
+// it is from then on.
+type Kept struct {
+	Made    any
+	Entries int // of how many it is
+	Bytes   int // about what it takes
+}
+
 // known is a history at a version of its conversation.
 type known struct {
 	ns           storage.Namespace
@@ -41,14 +50,15 @@ type known struct {
 	lineage      Lineage
 	entries      []Entry
 	lent         bool // somebody appends to entries in place
+	kept         Kept
 	bytes        int
 
 	inAll, inShelf *linked.Element
 }
 
-// begin returns as much of a history's beginning as is known, and what remains to
-// be read. The caller may append to the entries.
-func (r *recent) begin(ns storage.Namespace, c Conversation, l Lineage) (entries []Entry, rest Lineage) {
+// begin returns as much of a history's beginning as is known, what remains to be
+// read, and what is kept of the beginning. The caller may append to the entries.
+func (r *recent) begin(ns storage.Namespace, c Conversation, l Lineage) (entries []Entry, rest Lineage, kept Kept) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var k *known
@@ -56,14 +66,47 @@ func (r *recent) begin(ns storage.Namespace, c Conversation, l Lineage) (entries
 		k = s.of[c.ID]
 	}
 	if k == nil || k.removed != c.removed {
-		return nil, l
+		return nil, l, Kept{}
 	}
 	n, rest := k.common(l)
+	if k.kept.Entries <= n {
+		kept = k.kept
+		r.hold(k, Kept{})
+	}
 	if n < len(k.entries) || k.lent {
-		return k.entries[:n:n], rest
+		return k.entries[:n:n], rest, kept
 	}
 	k.lent = true
-	return k.entries, rest
+	return k.entries, rest, kept
+}
+
+// hold keeps something with a history that is on its shelf. It is called with the
+// lock held.
+func (r *recent) hold(k *known, kept Kept) {
+	more := kept.Bytes - k.kept.Bytes
+	k.kept = kept
+	k.bytes, r.bytes, r.of[k.ns].bytes = k.bytes+more, r.bytes+more, r.of[k.ns].bytes+more
+}
+
+// Keep keeps what was made of the entries of a point, as long as the history is
+// known that the point has been read with.
+func (s *Service) Keep(p *Point, kept Kept) { s.recent.keepMade(p.known, kept) }
+
+func (r *recent) keepMade(k *known, kept Kept) {
+	if k == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.of[k.ns]
+	if s == nil || s.of[k.conversation] != k {
+		return
+	}
+	if k.bytes-k.kept.Bytes+kept.Bytes > recentOfOne {
+		kept = Kept{}
+	}
+	r.hold(k, kept)
+	r.bound(s)
 }
 
 // common returns how many of the entries a history begins with, and the rest of
@@ -85,8 +128,8 @@ func (k *known) common(l Lineage) (n int, rest Lineage) {
 }
 
 // keep keeps a history that was read at a version of its conversation, in the
-// place of the one that is known.
-func (r *recent) keep(ns storage.Namespace, c Conversation, l Lineage, entries []Entry) {
+// place of the one that is known. It returns nil where it does not.
+func (r *recent) keep(ns storage.Namespace, c Conversation, l Lineage, entries []Entry) *known {
 	k := &known{ns: ns, conversation: c.ID, removed: c.removed, lineage: l, entries: entries}
 	for i := range entries {
 		k.bytes += entries[i].size + recentEntrySize
@@ -101,7 +144,7 @@ func (r *recent) keep(ns storage.Namespace, c Conversation, l Lineage, entries [
 		r.drop(s, before)
 	}
 	if k.bytes == 0 || k.bytes > recentOfOne {
-		return
+		return nil
 	}
 	if r.of == nil {
 		r.of = map[storage.Namespace]*shelf{}
@@ -110,6 +153,13 @@ func (r *recent) keep(ns storage.Namespace, c Conversation, l Lineage, entries [
 	s.of[c.ID] = k
 	k.inAll, k.inShelf = r.order.PushFront(k), s.order.PushFront(k)
 	r.bytes, s.bytes = r.bytes+k.bytes, s.bytes+k.bytes
+	r.bound(s)
+	return k
+}
+
+// bound drops what was used last where there is more than there may be, of an
+// organization or of all. It is called with the lock held.
+func (r *recent) bound(s *shelf) {
 	for s.bytes > recentOfOne {
 		r.drop(s, s.order.Back().Value.(*known))
 	}

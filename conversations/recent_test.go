@@ -183,12 +183,44 @@ func TestKnownHistoriesAreBounded(t *testing.T) {
 		is.True(r.bytes <= recentBytes)
 		is.True(r.of[ns].bytes <= recentOfOne)
 	}
-	known, rest := r.begin("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}})
+	known, rest, _ := r.begin("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}})
 	is.Equal(len(known), 1)
 	is.Equal(len(rest), 0)
-	known, _ = r.begin("org_0", Conversation{ID: "conv_1"}, Lineage{{0, 1}})
+	known, _, _ = r.begin("org_0", Conversation{ID: "conv_1"}, Lineage{{0, 1}})
 	is.Equal(len(known), 0) // long ago
 	r.keep("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}}, []Entry{{Item: UserMessage(strings.Repeat("x", 9)), size: recentOfOne}})
-	known, _ = r.begin("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}})
+	known, _, _ = r.begin("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}})
 	is.Equal(len(known), 0) // it would be all that is kept
+}
+
+// TestWhatIsKeptIsGivenOnce to one reader of the history that it was made of, and
+// counts as part of that.
+func TestWhatIsKeptIsGivenOnce(t *testing.T) {
+	is := is.New(t)
+	var r recent
+	c := Conversation{ID: "conv"}
+	entries := []Entry{{Seq: 0, Item: UserMessage("a"), size: 1}, {Seq: 1, Item: UserMessage("b"), size: 1}}
+	k := r.keep("org", c, Lineage{{0, 2}}, entries)
+	bytes := r.bytes
+	r.keepMade(k, Kept{Made: "both", Entries: 2, Bytes: 1000})
+	is.Equal(r.bytes, bytes+1000)
+	_, _, kept := r.begin("org", c, Lineage{{0, 1}})
+	is.Equal(kept.Made, nil) // it is of more than this history begins with
+	_, _, kept = r.begin("org", c, Lineage{{0, 3}})
+	is.Equal(kept, Kept{Made: "both", Entries: 2, Bytes: 1000})
+	is.Equal(r.bytes, bytes)
+	_, _, kept = r.begin("org", c, Lineage{{0, 3}})
+	is.Equal(kept.Made, nil) // somebody has it
+
+	r.keepMade(k, Kept{Made: "too large", Entries: 2, Bytes: recentOfOne})
+	is.Equal(r.bytes, bytes)
+	r.keepMade(k, Kept{Made: "both", Entries: 2, Bytes: 1000})
+	is.Equal(r.bytes, bytes+1000)
+	later := r.keep("org", c, Lineage{{0, 2}}, entries)
+	is.Equal(r.bytes, bytes)
+	r.keepMade(k, Kept{Made: "stale", Entries: 2, Bytes: 1000}) // its history has made room for another
+	is.Equal(r.bytes, bytes)
+	r.keepMade(later, Kept{Made: "of before", Entries: 2, Bytes: 1000})
+	_, _, kept = r.begin("org", Conversation{ID: "conv", removed: 1}, Lineage{{0, 2}})
+	is.Equal(kept.Made, nil) // an item was removed
 }

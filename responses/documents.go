@@ -2,6 +2,7 @@ package responses
 
 import (
 	"context"
+	"maps"
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
@@ -17,38 +18,55 @@ func (t *turn) readDocuments(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, e := range t.point.Entries {
+	for _, id := range t.past.quotes {
+		if err := t.readFile(ctx, id, true); err != nil {
+			return err
+		}
+	}
+	for _, e := range t.recent() {
 		if err := t.readFiles(ctx, e.Item, true); err != nil {
+			return err
+		}
+	}
+	if !maps.Equal(t.past.documents, t.documentsOf(t.past.quotes)) {
+		t.past = newTranscript(t.req.Instructions)
+	}
+	return nil
+}
+
+// documentsOf returns the files with IDs, as far as they have been read.
+func (t *turn) documentsOf(ids []string) map[string]model.Document {
+	documents := map[string]model.Document{}
+	for _, id := range ids {
+		documents[id] = t.documents[id]
+	}
+	return documents
+}
+
+func (t *turn) readFiles(ctx context.Context, item conversations.Item, mayBeGone bool) error {
+	for _, p := range contentOf(item) {
+		if p.Type != conversations.InputFile {
+			continue
+		}
+		if err := t.readFile(ctx, p.FileID, mayBeGone); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *turn) readFiles(ctx context.Context, item conversations.Item, mayBeGone bool) error {
-	var content []conversations.Part
-	switch item := item.(type) {
-	case *conversations.Message:
-		content = item.Content
-	case *conversations.FunctionCallOutput:
-		content = item.Content
+func (t *turn) readFile(ctx context.Context, id string, mayBeGone bool) error {
+	d, err := t.document(ctx, id)
+	if mayBeGone && fault.Is(err, fault.NotFound) {
+		d, err = model.Document{Name: id, Text: "[This file has been deleted.]"}, nil
 	}
-	for _, p := range content {
-		if p.Type != conversations.InputFile {
-			continue
-		}
-		d, err := t.document(ctx, p.FileID)
-		if mayBeGone && fault.Is(err, fault.NotFound) {
-			d, err = model.Document{Name: p.FileID, Text: "[This file has been deleted.]"}, nil
-		}
-		if err != nil {
-			return err
-		}
-		if t.read += len(d.Text); t.read > maxDocuments {
-			return fault.ContextLength("The files are longer than any model's context window: they have more than %d MiB.", maxDocuments>>20)
-		}
-		t.documents[p.FileID] = d
+	if err != nil {
+		return err
 	}
+	if t.read += len(d.Text); t.read > maxDocuments {
+		return fault.ContextLength("The files are longer than any model's context window: they have more than %d MiB.", maxDocuments>>20)
+	}
+	t.documents[id] = d
 	return nil
 }
 

@@ -187,3 +187,29 @@ func BenchmarkChain(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTurnOfAChain makes turns behind a chain, of which a turn is stored in
+// memory and asks a model that costs nothing: what is left grows with the history.
+func BenchmarkTurnOfAChain(b *testing.B) {
+	for _, n := range []int{10, 200, 1000} {
+		b.Run(fmt.Sprint("turn-", n), func(b *testing.B) {
+			c := newChain(b, memstore.New())
+			said := "What came of the order that I asked about?"
+			for range n {
+				c.turn(b, said)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i%64 == 0 { // of about the same length
+					b.StopTimer()
+					c = newChain(b, memstore.New())
+					for range n {
+						c.turn(b, said)
+					}
+					b.StartTimer()
+				}
+				c.turn(b, said)
+			}
+		})
+	}
+}

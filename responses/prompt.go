@@ -46,7 +46,11 @@ func (t *turn) request() *model.Request {
 
 // messages builds the prompt of a request.
 func (t *turn) messages() []model.Message {
-	entries, output := t.entries(), t.response.Output
+	output := t.response.Output
+	if t.cut == 0 && t.compaction == nil {
+		return t.prolong(output)
+	}
+	entries := t.entries()
 	if t.cut > 0 {
 		entries = append(instructionsOf(entries[:t.cut]), entries[t.cut:]...)
 	}
@@ -57,8 +61,25 @@ func (t *turn) messages() []model.Message {
 	}
 	entries = t.with(entries, output)
 	entries = ofTask(entries, t.settings.Model)
-	return buildMessages(t.req.Instructions, entries, func(id string) model.Document { return t.documents[id] })
+	return buildMessages(t.req.Instructions, entries, t.documentOf)
 }
+
+// prolong builds the prompt with all that there is, behind the transcript.
+func (t *turn) prolong(output []conversations.Item) []model.Message {
+	entries, prolongs := t.follows()
+	p := prompt{messages: t.past.messages}
+	if t.built {
+		p.messages = slices.Clip(p.messages) // what is behind them has been handed out
+	}
+	p.grow(ofTask(t.with(entries, output), t.settings.Model), t.documentOf)
+	if prolongs && !t.built {
+		t.longer = t.prolonged(entries, p.messages, p.marks)
+	}
+	t.built = true
+	return p.messages
+}
+
+func (t *turn) documentOf(id string) model.Document { return t.documents[id] }
 
 // cutAt leaves entries out of the prompt; see [turn].
 func (t *turn) cutAt(n int) { t.cut, t.opening = n, nil }
@@ -77,15 +98,22 @@ type prompt struct {
 	outputs  map[string][]model.Part // of function calls, by the ID of the call's item
 	open     *conversations.Entry    // the last entry, where a call would join its message
 	answers  [][]model.Part          // to the calls of the message that is open
+	waiting  map[string]bool         // IDs of items: the calls whose outputs have not come yet
+	marks    []int                   // how many messages there are behind each entry; 0 where something is open
 }
 
 // messages builds the messages for a history and what the turn has so far.
 // document returns a file as the model reads it.
 func buildMessages(instructions string, entries []conversations.Entry, document func(id string) model.Document) []model.Message {
-	p := &prompt{outputs: map[string][]model.Part{}, messages: make([]model.Message, 0, len(entries)+1)}
-	if instructions != "" {
-		p.messages = append(p.messages, model.TextMessage(model.System, instructions))
-	}
+	p := prompt{messages: newTranscript(instructions).messages}
+	p.grow(entries, document)
+	return p.messages
+}
+
+// grow adds entries, with whose end the prompt ends.
+func (p *prompt) grow(entries []conversations.Entry, document func(id string) model.Document) {
+	p.messages = slices.Grow(p.messages, len(entries))
+	p.outputs, p.waiting, p.marks = map[string][]model.Part{}, map[string]bool{}, make([]int, len(entries))
 	for _, e := range entries {
 		if output, ok := e.Item.(*conversations.FunctionCallOutput); ok {
 			p.outputs[output.Call] = outputParts(output, document)
@@ -93,9 +121,11 @@ func buildMessages(instructions string, entries []conversations.Entry, document 
 	}
 	for i := range entries {
 		p.add(&entries[i], document)
+		if p.open == nil && len(p.waiting) == 0 {
+			p.marks[i] = len(p.messages)
+		}
 	}
 	p.close()
-	return p.messages
 }
 
 func (p *prompt) add(e *conversations.Entry, document func(id string) model.Document) {
@@ -109,6 +139,7 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 			}
 		}
 	case *conversations.FunctionCall:
+		p.waiting[item.ID] = true
 		if item.Status != conversations.Incomplete {
 			p.call(e, toolCall(item), p.outputs[item.ID])
 			p.think(item.Thought)
@@ -117,6 +148,7 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 		p.close()
 		p.messages = append(p.messages, model.TextMessage(model.User, summaryBegins+item.Summary))
 	case *conversations.FunctionCallOutput:
+		delete(p.waiting, item.Call)
 		p.close() // what follows was said after it
 	case *conversations.WebSearch:
 		p.call(e, model.ToolCall{ID: item.CallID, Name: searchName, Arguments: searchArguments(item.Queries)}, []model.Part{model.Text(item.Results)})

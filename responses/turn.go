@@ -40,6 +40,9 @@ type turn struct {
 	kept       int                       // how many entries come behind it in the prompt
 	cut        int                       // how many entries are left out of the prompt, but the instructions among them
 	opening    []model.Message           // the prompt while there is no output, once it is built for the cut
+	past       *transcript               // what the prompt begins with
+	longer     *transcript               // what the next turn's begins with, where that is known
+	built      bool                      // the prompt has been built behind the transcript
 	documents  map[string]model.Document // by file ID
 	read       int                       // bytes of documents, as often as they are referred to
 	response   *Response
@@ -144,7 +147,12 @@ func (t *turn) takeInput(ctx context.Context) error {
 	if items, err = t.thoughts(ctx, items); err != nil {
 		return err
 	}
-	if t.input, err = matchCalls(t.point.Entries, items, t.req.Conversation != ""); err != nil {
+	t.recall()
+	history := t.recent() // every call before that has its output
+	if slices.ContainsFunc(items, isCallOrOutput) {
+		history = t.point.Entries
+	}
+	if t.input, err = matchCalls(history, items, t.req.Conversation != ""); err != nil {
 		return err
 	}
 	markCommentary(t.input)
@@ -152,6 +160,14 @@ func (t *turn) takeInput(ctx context.Context) error {
 		return fault.Invalidf("input", "input has nothing new that a model can read: images, reasoning and what the history has already are left out.")
 	}
 	return t.readDocuments(ctx)
+}
+
+func isCallOrOutput(item conversations.Item) bool {
+	switch item.(type) {
+	case *conversations.FunctionCall, *conversations.FunctionCallOutput:
+		return true
+	}
+	return false
 }
 
 // says reports whether a model can read an item of the input.
@@ -255,6 +271,7 @@ func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
 	running, done := t.o.Accounts.Running(ctx, t.caller)
 	defer done()
 	err := accounts.Cause(running, t.generate(running))
+	t.keep()
 	if err != nil && t.emitter.sequence == 0 {
 		t.settle(ctx)
 		yield(Event{}, err)

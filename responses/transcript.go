@@ -1,0 +1,150 @@
+package responses
+
+import (
+	"slices"
+
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// transcript is the beginning of a prompt that no later turn can change: the next
+// one appends to it. It ends where nothing is open: every call has its output, and
+// no thought is left that goes with the task that is being done.
+type transcript struct {
+	instructions string
+	entries      int             // of the history that are in it
+	messages     []model.Message // the instructions first, if there are any
+	quotes       []string        // IDs of the files in it, as often as they are referred to
+	documents    map[string]model.Document
+	bytes        int // that it takes beside the items
+}
+
+// messageSize is about what a message takes beside its text, in bytes.
+const messageSize = 160
+
+func newTranscript(instructions string) *transcript {
+	t := &transcript{instructions: instructions}
+	if instructions != "" {
+		t.messages = append(t.messages, model.TextMessage(model.System, instructions))
+	}
+	return t
+}
+
+// recall takes the transcript that a turn before has kept of the history, or begins
+// one.
+func (t *turn) recall() {
+	t.past = newTranscript(t.req.Instructions)
+	kept, ok := t.point.Kept.Made.(*transcript)
+	if !ok || kept.instructions != t.req.Instructions || kept.entries > len(t.point.Entries) {
+		return
+	}
+	if holds(t.point.Entries[kept.entries:]) {
+		t.past = kept
+	}
+}
+
+// holds reports whether a transcript is still the beginning of the prompt when a
+// history goes on with entries: none of them is the output of a call before them,
+// or stands for what was said before it.
+func holds(entries []conversations.Entry) bool {
+	calls := map[string]bool{}
+	for i := range entries {
+		switch item := entries[i].Item.(type) {
+		case *conversations.FunctionCall:
+			calls[item.ID] = true
+		case *conversations.FunctionCallOutput:
+			if !calls[item.Call] {
+				return false
+			}
+		case *conversations.Compaction:
+			return false
+		}
+	}
+	return true
+}
+
+// recent are the entries of the history behind the transcript.
+func (t *turn) recent() []conversations.Entry { return t.point.Entries[t.past.entries:] }
+
+// follows are the entries that the prompt has behind the transcript, which is
+// begun anew where the input does not let it stand. prolongs reports whether the
+// transcript can be prolonged by them.
+func (t *turn) follows() (entries []conversations.Entry, prolongs bool) {
+	entries = t.with(slices.Clip(t.recent()), t.input)
+	if holds(entries) {
+		return entries, true
+	}
+	t.past = newTranscript(t.req.Instructions)
+	return t.entries(), false
+}
+
+// prolonged returns the transcript with as many entries of the history more as a
+// later turn cannot change, of those that follow it, or nil where that is none at
+// all. marks are where the prompt of those could end: the number of messages behind
+// each entry, and 0 where something is open.
+func (t *turn) prolonged(entries []conversations.Entry, messages []model.Message, marks []int) *transcript {
+	p := t.past
+	last, size := 0, p.bytes
+	for i := range min(len(t.recent()), task(entries)) {
+		if marks[i] > 0 {
+			last = i + 1
+		}
+	}
+	if p.entries+last == 0 {
+		return nil
+	}
+	next := &transcript{instructions: p.instructions, entries: p.entries + last, messages: p.messages, quotes: p.quotes, documents: p.documents}
+	if last == 0 {
+		return next
+	}
+	next.messages = messages[:marks[last-1]]
+	for _, e := range entries[:last] {
+		for _, part := range contentOf(e.Item) {
+			if part.Type != conversations.InputFile {
+				continue
+			}
+			if next.documents == nil {
+				next.documents = map[string]model.Document{}
+			}
+			d := t.documents[part.FileID]
+			next.quotes, next.documents[part.FileID] = append(next.quotes, part.FileID), d
+			size += len(d.Text)
+		}
+	}
+	next.bytes = size + (len(next.messages)-len(p.messages))*messageSize
+	return next
+}
+
+// task returns where the first thought is among entries that goes with the task
+// that is being done, or their number.
+func task(entries []conversations.Entry) int {
+	first := len(entries)
+	for i, e := range slices.Backward(entries) {
+		if asks(e.Item) {
+			break
+		}
+		if thoughtOf(e.Item).Text != "" {
+			first = i
+		}
+	}
+	return first
+}
+
+// keep leaves the transcript to the turn that continues from the same history. The
+// model has ended: nobody reads the messages that the next turn appends to.
+func (t *turn) keep() {
+	if t.longer != nil {
+		t.o.Conversations.Keep(t.point, conversations.Kept{Made: t.longer, Entries: t.longer.entries, Bytes: t.longer.bytes})
+	}
+}
+
+// contentOf returns the content of an item that has any.
+func contentOf(item conversations.Item) []conversations.Part {
+	switch item := item.(type) {
+	case *conversations.Message:
+		return item.Content
+	case *conversations.FunctionCallOutput:
+		return item.Content
+	}
+	return nil
+}
