@@ -94,6 +94,7 @@ var foreignRoutes = map[string]foreign{
 	"DELETE /v1/calibrations/{calibration_id}":  {"", 404},
 	"GET /v1/models":                            {"", 200},
 	"GET /v1/models/{model...}":                 {"", 200},
+	"GET /v1/responses":                         {"", 426}, // it is a WebSocket
 	"POST /v1/responses":                        {`{"model":"svc-preview","input":"Hi","previous_response_id":"{response_id}"}`, 404},
 	"POST /v1/responses ":                       {`{"model":"svc-preview","input":"Hi","conversation":"{conversation_id}"}`, 404},
 	"POST /v1/responses  ":                      {`{"model":"svc-preview","input":"Hi","conversation":"{conversation_id}","stream":true}`, 404},
