@@ -485,14 +485,15 @@ func TestWindowsAreLearned(t *testing.T) {
 // TestCutPromptIsNoAnswer has a server that cuts the prompt without a word.
 func TestCutPromptIsNoAnswer(t *testing.T) {
 	d := (&double{}).serve(t)
+	count := 512
 	d.intercept = func(w http.ResponseWriter, r *request) bool {
 		if r.body.Get("stream").Bool() {
-			return events(delta(`{"content":"B"}`), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":512,"completion_tokens":1}}`, "[DONE]")(w, r)
+			return events(delta(`{"content":"B"}`), finish("stop"), fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":1}}`, count), "[DONE]")(w, r)
 		}
 		label := token{"B", 1}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"choices":[{"message":{"content":"B"},"finish_reason":"length","logprobs":{"content":[%s]}}],"usage":{"prompt_tokens":512,"completion_tokens":1}}`,
-			tokenJSON(label, `,"top_logprobs":[`+tokenJSON(label, "")+`]`))
+		fmt.Fprintf(w, `{"choices":[{"message":{"content":"B"},"finish_reason":"length","logprobs":{"content":[%s]}}],"usage":{"prompt_tokens":%d,"completion_tokens":1}}`,
+			tokenJSON(label, `,"top_logprobs":[`+tokenJSON(label, "")+`]`), count)
 		return true
 	}
 	text := strings.Repeat("It rains in the city today. ", 1000)
@@ -525,6 +526,14 @@ func TestCutPromptIsNoAnswer(t *testing.T) {
 		if a := fold(t.Context(), b, thought); a.err != nil {
 			t.Error(a.err)
 		}
+	}
+	// A server that counts what was not in its cache, or nothing.
+	count = 20
+	if _, err := d.backend(t).Score(t.Context(), req); err != nil {
+		t.Error(err)
+	}
+	if a := fold(t.Context(), d.backend(t), ask(text)); a.err != nil {
+		t.Error(a.err)
 	}
 }
 

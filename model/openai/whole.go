@@ -13,11 +13,14 @@ import (
 // bounds and is learned from prompts of at least ratioTokens, in which a chat
 // template does not weigh. An answer has been made from a cut prompt where the
 // server counted less than half of what the ratio leads to expect, or less than
-// leastRatio of the estimate where there is none: no language needs so few.
+// leastRatio of the estimate where there is none: no language needs so few. A count
+// under leastCut is nobody's window: it is of a server that counts what was not in
+// its cache, or that does not count.
 const (
 	leastRatio, mostRatio = 0.3, 4
 	ratioTokens           = 200
 	cutTokens             = 2000
+	leastCut              = 256
 )
 
 const (
@@ -42,7 +45,7 @@ func (b *Backend) checkPrompt(ctx context.Context, t *target, req *model.Request
 	bytes := model.PromptTextTokens(&sent, func(text string) int { return len(text) })
 	doubtful := bytes > cutTokens && bytes > manyBytes*told
 	learns := bytes <= ratioBytes && t.tokenizer.missing.Load() && t.answers.Add(1)%ratioEvery == 1
-	if told <= 0 || !doubtful && !learns {
+	if told < leastCut || !doubtful && !learns {
 		return nil
 	}
 	estimate, err := b.estimate(ctx, &sent, bytes)
@@ -55,7 +58,7 @@ func (b *Backend) checkPrompt(ctx context.Context, t *target, req *model.Request
 // checkWhole learns from what a server has counted how its tokens relate to the
 // estimate, and returns an error where it shows that the prompt was cut.
 func (b *Backend) checkWhole(t *target, told, estimate int) error {
-	if told <= 0 || estimate <= 0 {
+	if told < leastCut || estimate <= 0 {
 		return nil
 	}
 	share := leastRatio
