@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/jackc/pgx/v5"
@@ -20,20 +21,31 @@ func (s *Store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) err
 		return err
 	}
 	defer s.gate.Leave()
-	t := s.begin(ctx, everywhere, beginView)
-	defer t.abandon()
-	// The snapshot is that of the first statement, which must not come late.
-	if err := t.query(func(pgx.Rows) error { return nil }, selectOne, []byte(ownNamespace), []byte(versionKey)); err != nil {
+	var t *session
+	// The snapshot is that of the first statement, which must not come late. Up to
+	// there it can be tried again.
+	err := s.retry(ctx, everywhere, func() error {
+		t = s.begin(ctx, everywhere, beginView)
+		err := t.query(func(pgx.Rows) error { return nil }, selectOne, []byte(ownNamespace), []byte(versionKey))
+		if err != nil {
+			t.abandon()
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	err := fn(t.scanAll)
+	defer t.abandon()
+	err = fn(t.scanAll)
 	ended := t.err
 	t.err = txn.ErrEnded
 	switch {
+	case errors.Is(ended, errLost):
+		return storage.ErrConflict
+	case ended != nil: // whatever fn made of it
+		return ended
 	case err != nil:
 		return err
-	case ended != nil:
-		return ended
 	}
 	return ctx.Err()
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/storage"
@@ -43,6 +44,9 @@ var endRules = []rule{
 		var get, set, del, begun, begin error
 		update := s.Update(ctx, ns, func(tx storage.Tx) error {
 			for _, begun = range tx.Scan(storage.Range{}) {
+				if ctx.Err() == nil && begun != nil {
+					return begun // it has not ended
+				}
 				cancel()
 			}
 			_, get = tx.Get([]byte("a"))
@@ -104,9 +108,10 @@ var endRules = []rule{
 func testCloseWaits(t *testing.T, s storage.Store) {
 	started, release := make(chan struct{}), make(chan struct{})
 	result := make(chan error, 1)
+	var once sync.Once
 	go func() {
 		result <- s.Update(context.Background(), ns, func(tx storage.Tx) error {
-			close(started)
+			once.Do(func() { close(started) })
 			<-release
 			_, err := scan(tx, storage.Range{})
 			return errors.Join(err, setAll(tx, "a", "1"))

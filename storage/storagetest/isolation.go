@@ -55,42 +55,48 @@ var isolationRules = []rule{
 	}},
 	{"a View reads one snapshot", func(t *testing.T, s storage.Store) {
 		d := db{t, s, ns}
-		d.set("a", "1", "b", "2")
+		now := []string{"a", "1", "b", "2"} // what the store has, and before that what the View has to see
+		d.set(now...)
+		var want, pairs []string
 		var got string
-		var pairs []string
 		d.view(func(tx storage.Tx) (err error) {
+			want = now
 			if _, err := get(tx, "b"); err != nil { // a snapshot is taken by the first read at the latest
 				return err
 			}
 			d.update(func(tx storage.Tx) error {
 				return errors.Join(setAll(tx, "a", "3", "c", "4"), tx.Delete([]byte("b")))
 			})
+			now = []string{"a", "3", "c", "4"}
 			if got, err = get(tx, "a"); err != nil {
 				return err
 			}
 			pairs, err = scan(tx, storage.Range{})
 			return err
 		})
-		if want := []string{"a", "1", "b", "2"}; got != "1" || !slices.Equal(pairs, want) {
-			t.Errorf("got %s and %q, want 1 and %q", got, pairs, want)
+		if got != want[1] || !slices.Equal(pairs, want) {
+			t.Errorf("got %s and %q, want %s and %q", got, pairs, want[1], want)
 		}
 		d.want("a", "3", "c", "4")
 	}},
 	{"a View reads one snapshot while a scan is open", func(t *testing.T, s storage.Store) {
 		d := db{t, s, ns}
-		d.set("a", "1", "b", "2", "c", "3")
-		var pairs []string
+		now := []string{"a", "1", "b", "2", "c", "3"}
+		d.set(now...)
+		var want, pairs []string
 		d.view(func(tx storage.Tx) error {
+			want, pairs = now, nil
 			for entry, err := range tx.Scan(storage.Range{}) {
 				if err != nil {
 					return err
 				}
 				d.set("b", "9", "bb", "9")
+				now = []string{"a", "1", "b", "9", "bb", "9", "c", "3"}
 				pairs = append(pairs, string(entry.Key), string(entry.Value))
 			}
 			return nil
 		})
-		if want := []string{"a", "1", "b", "2", "c", "3"}; !slices.Equal(pairs, want) {
+		if !slices.Equal(pairs, want) {
 			t.Errorf("got %q, want %q", pairs, want)
 		}
 	}},
@@ -134,15 +140,15 @@ var isolationRules = []rule{
 	{"transactions of different namespaces do not conflict", func(t *testing.T, s storage.Store) {
 		d, other := db{t, s, "org"}, db{t, s, "org2"}
 		runs := 0
-		d.update(func(tx storage.Tx) error {
+		d.update(func(tx storage.Tx) error { // it would always lose
 			runs++
 			if _, err := scan(tx, storage.Range{}); err != nil {
 				return err
 			}
-			other.set("a", "1")
-			return setAll(tx, "a", strconv.Itoa(runs))
+			other.overtake("b", "a", strconv.Itoa(runs))
+			return setAll(tx, "b", strconv.Itoa(runs))
 		})
-		d.want("a", "1")
+		d.want("b", strconv.Itoa(runs))
 	}},
 	{"a transaction that always loses ends with ErrConflict", func(t *testing.T, s storage.Store) {
 		d := db{t, s, ns}

@@ -23,8 +23,11 @@ var scanRules = []rule{
 			}
 			var keys []string
 			for entry, err := range tx.Scan(storage.Range{KeysOnly: true}) {
-				if err != nil || entry.Value != nil {
-					t.Errorf("%s = %q, %v, want a nil value", entry.Key, entry.Value, err)
+				if err != nil {
+					return err
+				}
+				if entry.Value != nil {
+					t.Errorf("%s = %q, want a nil value", entry.Key, entry.Value)
 				}
 				keys = append(keys, string(entry.Key))
 			}
@@ -146,6 +149,7 @@ func testScanBounds(t *testing.T, s storage.Store) {
 			}
 			var got []string
 			d.view(func(tx storage.Tx) error {
+				got = nil
 				r := storage.Range{Start: test.start, End: test.end, Reverse: reverse, KeysOnly: true}
 				for entry, err := range tx.Scan(r) {
 					if err != nil {
@@ -235,6 +239,7 @@ func testScanPrefix(t *testing.T, s storage.Store) {
 			r.Reverse = reverse
 			var got []string
 			d.view(func(tx storage.Tx) error {
+				got = nil
 				for entry, err := range tx.Scan(r) {
 					if err != nil {
 						return err
