@@ -7,7 +7,8 @@
 // SERIALIZABLE: its reads go to the database as they come, the first one together
 // with BEGIN; its writes wait in memory and are sent, as one statement for what is
 // set and one for what is deleted, together with COMMIT. What the database refuses
-// because of others is run again. A View reads one snapshot.
+// because of others is run again, and so is what was not committed where the answer
+// to COMMIT was lost (marks.go). A View reads one snapshot.
 package pgstore
 
 import (
@@ -64,6 +65,7 @@ const (
 type Stats struct {
 	Commits    uint64 // transactions that wrote something
 	Conflicts  uint64 // attempts that the database refused because of others
+	Settled    uint64 // commits without an answer, of which it was found out what became of them
 	Statements uint64 // that were sent, BEGIN and COMMIT among them
 	Trips      uint64 // waits for an answer of the database
 }
@@ -77,8 +79,10 @@ type Store struct {
 	gate    txn.Gate
 	endings sync.WaitGroup // of transactions that nobody waits for
 	health  health
+	marks   *marks
+	closing chan struct{} // closed when the store is
 
-	commits, conflicts, statements, trips atomic.Uint64
+	commits, conflicts, settled, statements, trips atomic.Uint64
 }
 
 var (
@@ -103,7 +107,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 func newStore(ctx context.Context, config *pgxpool.Config, o Options) (*Store, error) {
-	s := &Store{log: o.Logger, timeout: o.Timeout}
+	s := &Store{log: o.Logger, timeout: o.Timeout, marks: newMarks(time.Now()), closing: make(chan struct{})}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -115,12 +119,13 @@ func newStore(ctx context.Context, config *pgxpool.Config, o Options) (*Store, e
 		return nil, translated("open", err)
 	}
 	s.health.note(nil)
+	s.endings.Go(s.sweepMarks)
 	return s, nil
 }
 
 // Stats returns the counters as they are now.
 func (s *Store) Stats() Stats {
-	return Stats{s.commits.Load(), s.conflicts.Load(), s.statements.Load(), s.trips.Load()}
+	return Stats{s.commits.Load(), s.conflicts.Load(), s.settled.Load(), s.statements.Load(), s.trips.Load()}
 }
 
 // Shared implements storage.Sharer.
@@ -237,6 +242,7 @@ func pause(ctx context.Context, n int) {
 // Close implements storage.Store.
 func (s *Store) Close() error {
 	return s.gate.Close(func() error {
+		close(s.closing)
 		s.endings.Wait()
 		s.pool.Close()
 		return nil

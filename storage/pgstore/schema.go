@@ -66,6 +66,9 @@ func migrate(ctx context.Context, config *pgx.ConnConfig) error {
 		}
 		version, err = readVersion(ctx, conn)
 	}
+	if err == nil && version == formatVersion {
+		err = createMarks(ctx, conn)
+	}
 	if err != nil {
 		return err
 	}
@@ -103,6 +106,16 @@ func create(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
+// createMarks makes the table of marks, which databases of earlier versions do
+// not have.
+func createMarks(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, "create table if not exists kv_marks (mark bytea not null primary key, outcome bytea not null)")
+	if hasState(err, uniqueViolation, duplicateTable, duplicateObject) {
+		err = nil
+	}
+	return err
+}
+
 func hasState(err error, states ...string) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -132,7 +145,7 @@ func Load(ctx context.Context, o Options, fill func(storage.Store) error) error 
 		return translated("open", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) // its work is done
-	if err := empty(ctx, conn); err != nil {
+	if err := errors.Join(empty(ctx, conn), createMarks(ctx, conn)); err != nil {
 		return translated("load", err)
 	}
 	s, err := newStore(ctx, config, o)

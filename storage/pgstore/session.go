@@ -162,28 +162,52 @@ func (t *session) commit(tx *txn.Tx) error {
 	if err := t.start(&b); err != nil {
 		return err
 	}
+	var mark []byte
+	if tx.Len() > 0 {
+		var number uint64
+		number, mark = t.store.marks.take()
+		defer t.store.marks.leave(number)
+		b.Queue(insertMark, mark, markCommitted)
+	}
 	queueWrites(&b, t.ns, tx)
 	b.Queue(commitWork)
-	ctx, cancel := t.waiting()
-	defer cancel()
-	committed, err := outcome(t.send(ctx, &b), b.Len())
-	if err == nil && !committed { // the transaction had failed before
-		err = errLost
-	}
-	t.err = err
-	if err != nil {
-		t.err = classifyCommit(err)
+	t.err = t.outcome(&b, mark)
+	if t.err != nil {
 		t.store.health.note(t.err)
 		return t.err
 	}
-	conn := t.conn
-	t.conn, t.err = nil, txn.ErrEnded
-	conn.Release()
+	t.err = txn.ErrEnded
+	if t.conn != nil {
+		t.conn.Release()
+		t.conn = nil
+	}
 	if tx.Len() > 0 {
 		t.store.commits.Add(1)
 		t.store.health.note(nil)
 	}
 	return nil
+}
+
+// outcome sends what ends with COMMIT and returns nil where it was committed.
+func (t *session) outcome(b *pgx.Batch, mark []byte) error {
+	ctx, cancel := t.waiting()
+	defer cancel()
+	committed, err := answers(t.send(ctx, b), b.Len())
+	switch {
+	case err == nil && committed:
+		return nil
+	case err == nil: // the transaction had failed before
+		return errLost
+	}
+	if err = classifyCommit(err); mark == nil || !errors.Is(err, storage.ErrUnknown) {
+		return err
+	}
+	t.abandon() // all connections may wait for one that is free
+	committed, settleErr := t.store.settle(mark, err)
+	if settleErr == nil && !committed {
+		settleErr = errLost
+	}
+	return settleErr
 }
 
 // queueWrites adds what the transaction has written, each kind as one statement.
@@ -208,9 +232,9 @@ func queueWrites(b *pgx.Batch, ns []byte, tx *txn.Tx) {
 	}
 }
 
-// outcome reads the answers to n statements of which the last is COMMIT, and
+// answers reads the answers to n statements of which the last is COMMIT, and
 // returns what that said.
-func outcome(results pgx.BatchResults, n int) (committed bool, err error) {
+func answers(results pgx.BatchResults, n int) (committed bool, err error) {
 	for range n {
 		tag, execErr := results.Exec()
 		if execErr != nil {

@@ -14,11 +14,15 @@ const (
 	upsertOne  = "insert into kv (ns, key, value) values ($1, $2, $3)" + onConflict
 	upsertMany = "insert into kv (ns, key, value) select $1, k, v from unnest($2::bytea[], $3::bytea[]) as w (k, v)" + onConflict
 	deleteMany = "delete from kv where ns = $1 and key = any($2::bytea[])"
+
+	insertMark = "insert into kv_marks (mark, outcome) values ($1, $2)"
+	putMark    = insertMark + " on conflict (mark) do update set outcome = kv_marks.outcome returning outcome"
+	sweepMarks = "delete from kv_marks where mark >= $1 and mark < $2 and outcome = $3 or mark < $4"
 )
 
 // prepared lists them.
 func prepared() []string {
-	all := []string{beginUpdate, beginView, commitWork, rollbackWork, selectOne, upsertOne, upsertMany, deleteMany}
+	all := []string{beginUpdate, beginView, commitWork, rollbackWork, selectOne, upsertOne, upsertMany, deleteMany, insertMark}
 	for i := range 8 {
 		r := storage.Range{Reverse: i&1 != 0, KeysOnly: i&2 != 0}
 		if i&4 != 0 {

@@ -5,60 +5,92 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/pgstore"
 	"github.com/seed-506d8e5d/svc/storage/pgstore/pgtest"
 )
 
-// TestUnknownOutcome breaks connections in the middle of COMMIT. What an Update
-// says was written is there, what it says was not is not, and only of what it
-// says is unknown there is some of both.
+// TestUnknownOutcome breaks connections in the middle of COMMIT. Each Update is
+// written once all the same, and what is not known for want of a database is not
+// said to be.
 func TestUnknownOutcome(t *testing.T) {
 	proxy := pgtest.NewProxy(t, pgtest.Database(t))
 	store := open(t, proxy.URL, "unknown")
 	defer store.Close()
 	proxy.Set(pgtest.Faults{CutCommit: 0.3})
-	const writes = 60
-	outcomes := make([]error, writes)
+	const writers, writes = 4, 40
 	var wg sync.WaitGroup
-	for worker := range 4 {
+	for worker := range writers {
 		wg.Go(func() {
-			for i := worker; i < writes; i += 4 {
-				key := fmt.Appendf(nil, "%02d", i)
-				outcomes[i] = store.Update(t.Context(), "org", func(tx storage.Tx) error {
-					if _, err := tx.Get(key); err != nil && !errors.Is(err, storage.ErrNotFound) {
+			key := fmt.Appendf(nil, "%02d", worker)
+			for range writes {
+				err := store.Update(t.Context(), "org", func(tx storage.Tx) error {
+					value, err := tx.Get(key)
+					if err != nil && !errors.Is(err, storage.ErrNotFound) {
 						return err
 					}
-					return tx.Set(key, nil)
+					return tx.Set(key, append(value, 'x'))
 				})
+				if err != nil {
+					t.Error(err)
+				}
+				// Without a read, too: its snapshot is that of its mark.
+				if err := store.Update(t.Context(), "org", func(tx storage.Tx) error { return tx.Set([]byte("blind"), key) }); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
 	wg.Wait()
 	proxy.Set(pgtest.Faults{})
-	unknown := map[bool]int{}
 	err := store.View(t.Context(), "org", func(tx storage.Tx) error {
-		clear(unknown)
-		for i, outcome := range outcomes {
-			_, err := tx.Get(fmt.Appendf(nil, "%02d", i))
-			there := err == nil
-			if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		for worker := range writers {
+			value, err := tx.Get(fmt.Appendf(nil, "%02d", worker))
+			if err != nil {
 				return err
 			}
-			switch {
-			case errors.Is(outcome, storage.ErrUnknown):
-				unknown[there]++
-			case there != (outcome == nil):
-				t.Errorf("write %d: %v, and there: %t", i, outcome, there)
+			if len(value) != writes {
+				t.Errorf("worker %d has written %d times, want %d", worker, len(value), writes)
 			}
 		}
 		return nil
 	})
 	if err != nil {
+		t.Error(err)
+	}
+	if n := store.Stats().Settled; n < writes/2 {
+		t.Errorf("the outcome of %d commits was found out", n)
+	}
+}
+
+// TestOutcomeStaysUnknown has a database that does not answer any more when it is
+// asked what became of a commit.
+func TestOutcomeStaysUnknown(t *testing.T) {
+	proxy := pgtest.NewProxy(t, pgtest.Database(t))
+	store, err := pgstore.Open(t.Context(), pgstore.Options{URL: proxy.URL, Timeout: 500 * time.Millisecond})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if unknown[true] == 0 || unknown[false] == 0 {
-		t.Errorf("of the writes whose outcome is unknown %d are there and %d are not: want some of both", unknown[true], unknown[false])
+	defer store.Close()
+	err = store.Update(t.Context(), "org", func(tx storage.Tx) error {
+		if _, err := tx.Get([]byte("b")); !errors.Is(err, storage.ErrNotFound) {
+			return err
+		}
+		proxy.Set(pgtest.Faults{CutCommit: 1, Cut: 1})
+		return tx.Set([]byte("a"), nil)
+	})
+	if !errors.Is(err, storage.ErrUnknown) {
+		t.Errorf("got %v, want ErrUnknown", err)
+	}
+	proxy.Set(pgtest.Faults{})
+	err = store.View(t.Context(), "org", func(tx storage.Tx) error {
+		_, err := tx.Get([]byte("a"))
+		return err
+	})
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		t.Error(err)
 	}
 }
 

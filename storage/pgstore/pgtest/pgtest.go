@@ -26,54 +26,82 @@ const defaultURL = "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable"
 // whoever still uses it, when the test ends.
 func Database(t testing.TB) string {
 	t.Helper()
-	server, required := os.Getenv(Variable), true
-	if server == "" {
-		server, required = defaultURL, false
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, server)
+	url, drop, err := create()
 	switch {
-	case err != nil && required:
+	case err != nil && os.Getenv(Variable) != "":
 		t.Fatalf("pgtest: %s: %v", Variable, err)
 	case err != nil:
 		t.Skipf("no PostgreSQL at 127.0.0.1:5432; to run this test set %s=postgres://user@host/postgres, a server where databases may be created", Variable)
 	}
-	defer conn.Close(ctx)
-	name := "svc_test_" + strings.ToLower(rand.Text())
-	if _, err := conn.Exec(ctx, "create database "+name+" template template0"); err != nil {
-		t.Fatalf("pgtest: %v", err)
-	}
-	t.Cleanup(func() { drop(t, server, name) })
-	return with(server, func(u *url.URL) { u.Path = "/" + name })
+	t.Cleanup(func() {
+		if err := drop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return url
 }
 
-func drop(t testing.TB, server, name string) {
+// Main runs the tests of a package with a database for all of them, which is
+// dropped afterwards, and returns the code to exit with. That there is no server
+// is a failure.
+func Main(run func(database string) int) int {
+	url, drop, err := create()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "pgtest: %v\n", err)
+		return 1
+	}
+	code := run(url)
+	if err := drop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// create creates a database on the server of the environment.
+func create() (database string, drop func() error, err error) {
+	server := os.Getenv(Variable)
+	if server == "" {
+		server = defaultURL
+	}
+	name := "svc_test_" + strings.ToLower(rand.Text())
+	if err := execute(server, "create database "+name+" template template0"); err != nil {
+		return "", nil, err
+	}
+	drop = func() error {
+		if err := execute(server, "drop database "+name+" with (force)"); err != nil {
+			return fmt.Errorf("pgtest: the database %s is left: %w", name, err)
+		}
+		return nil
+	}
+	return with(server, func(u *url.URL) { u.Path = "/" + name }), drop, nil
+}
+
+func execute(server, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
-		t.Errorf("pgtest: the database %s is left: %v", name, err)
-		return
+		return err
 	}
 	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, "drop database "+name+" with (force)"); err != nil {
-		t.Errorf("pgtest: the database %s is left: %v", name, err)
-	}
+	_, err = conn.Exec(ctx, statement)
+	return err
 }
 
 // Schema creates a schema in a database and returns a URL whose connections use
 // it: a store of its own, for less than a database costs.
 func Schema(t testing.TB, database, name string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, database)
-	if err != nil {
-		t.Fatalf("pgtest: %v", err)
+	statement := "create schema if not exists " + pgx.Identifier{name}.Sanitize()
+	err := execute(database, statement)
+	for range 20 { // it may be behind a proxy
+		if err == nil {
+			break
+		}
+		err = execute(database, statement)
 	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, "create schema if not exists "+pgx.Identifier{name}.Sanitize()); err != nil {
+	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
 	return with(database, func(u *url.URL) {

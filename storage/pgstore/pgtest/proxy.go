@@ -53,15 +53,25 @@ type Proxy struct {
 // It ends with the test.
 func NewProxy(t testing.TB, database string) *Proxy {
 	t.Helper()
-	config, err := pgx.ParseConfig(database)
+	p, stop, err := StartProxy(database)
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(stop)
+	return p
+}
+
+// StartProxy is NewProxy for what outlives a test: it ends with stop.
+func StartProxy(database string) (p *Proxy, stop func(), err error) {
+	config, err := pgx.ParseConfig(database)
+	if err != nil {
+		return nil, nil, err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatalf("pgtest: %v", err)
+		return nil, nil, err
 	}
-	p := &Proxy{
+	p = &Proxy{
 		server:   net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))),
 		listener: listener,
 		open:     map[net.Conn]struct{}{},
@@ -74,8 +84,7 @@ func NewProxy(t testing.TB, database string) *Proxy {
 		u.RawQuery = query.Encode()
 	})
 	p.running.Go(p.accept)
-	t.Cleanup(p.stop)
-	return p
+	return p, p.stop, nil
 }
 
 // Set changes what goes wrong from now on.
