@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -36,13 +37,13 @@ func newBareAPI(t testing.TB, options svc.Options, opts Options) *API {
 	}
 	options.NewID = func(prefix string) string { return fmt.Sprintf("%s_%04d", prefix, ids.Add(1)) }
 	options.Logger = slog.New(slog.DiscardHandler)
+	if options.Store == nil {
+		options.Store = NewStore(t)
+	}
 	service, err := svc.New(t.Context(), options)
 	check(t, err)
 	t.Cleanup(func() {
-		check(t, service.Close())
-		if options.Store != nil {
-			check(t, options.Store.Close())
-		}
+		check(t, errors.Join(service.Close(), options.Store.Close()))
 	})
 	opts.AdminKey = adminKey
 	opts.Logger = options.Logger

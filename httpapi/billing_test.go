@@ -16,7 +16,6 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
 // TestBilling makes one call of each kind, and ones that fail, and reads what
@@ -148,7 +147,7 @@ func (f *full) Healthy(context.Context) error {
 }
 
 func TestNoModelWorksForAStoreThatCannotBeWritten(t *testing.T) {
-	store := &full{Store: memstore.New()}
+	store := &full{Store: NewStore(t)}
 	script := &modeltest.Script{Respond: func(*model.Request) modeltest.Answer { return modeltest.Text("a") }}
 	a := newAdminAPI(t, svc.Options{Backend: script, Store: store}, Options{})
 	_, key := newLimited(t, a, 0, 0)

@@ -41,7 +41,9 @@ func newChatServerOver(t *testing.T, script *modeltest.Script) *chatServer {
 	t.Helper()
 	var mu sync.Mutex
 	made := map[string]int{}
+	store := httpapi.NewStore(t)
 	service, err := svc.New(t.Context(), svc.Options{
+		Store:   store,
 		Backend: script,
 		Logger:  slog.New(slog.DiscardHandler),
 		Now:     func() time.Time { return time.Unix(1_700_000_000, 0) },
@@ -61,7 +63,7 @@ func newChatServerOver(t *testing.T, script *modeltest.Script) *chatServer {
 	server := httptest.NewServer(httpapi.Contract(t, httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler)})))
 	t.Cleanup(func() {
 		server.Close()
-		if err := service.Close(); err != nil {
+		if err := errors.Join(service.Close(), store.Close()); err != nil {
 			t.Error(err)
 		}
 	})

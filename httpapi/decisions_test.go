@@ -26,7 +26,6 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
 // decisionAPI is the interface over a scripted model, with one key of each kind.
@@ -66,7 +65,7 @@ func newDecisionAPI(t testing.TB, script *modeltest.Script) *decisionAPI {
 // newDecisionAPIOver is newDecisionAPI for any backend.
 func newDecisionAPIOver(t testing.TB, backend model.Backend) *decisionAPI {
 	t.Helper()
-	store := &brokenStore{Store: memstore.New()}
+	store := &brokenStore{Store: NewStore(t)}
 	a := &decisionAPI{broken: &store.broken}
 	a.makeKeys(t, store)
 	service, err := svc.New(t.Context(), svc.Options{Store: store, Backend: backend, Logger: slog.New(slog.DiscardHandler)})

@@ -22,7 +22,6 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
 // fileAPI is the interface with a key of one organization and one of another.
@@ -39,7 +38,7 @@ type fileAPI struct {
 
 func newFileAPI(t testing.TB, answers ...modeltest.Answer) *fileAPI {
 	t.Helper()
-	store := memstore.New()
+	store := NewStore(t)
 	a := &fileAPI{t: t, script: modeltest.New(answers...), store: store, reads: make(chan files.Extracted)}
 	ctx := context.Background()
 	books, err := accounts.New(ctx, accounts.Options{Store: store})

@@ -435,25 +435,29 @@ func TestSearchesAreReplayed(t *testing.T) {
 // with what it was sent for the turn before it.
 func TestEachTurnBeginsWithTheOneBefore(t *testing.T) {
 	for seed := range uint64(60) {
-		r := rand.New(rand.NewPCG(seed, 2))
-		a := newTurns(t)
-		var previous response
-		var asked []string // by the last round of the turn before
-		for n := range 6 {
-			answers := randomAnswers(r)
-			answers[len(answers)-1].Err = nil
-			if last := &answers[len(answers)-1]; len(last.Events) == 0 || !ends(last.Events[len(last.Events)-1]) {
-				last.Events = append(last.Events, modeltest.DefaultUsage, stop)
-			}
-			a.script.Answers = append(slices.Clip(a.script.Answers[:len(a.script.Requests())]), answers...)
-			current := a.turn(nextBody(n, previous, r))
-			requests := a.script.Requests()
-			now := lines(requests[len(requests)-1].Messages)
-			if len(now) < len(asked) || !slices.Equal(now[:len(asked)], asked) {
-				t.Fatalf("seed %d, turn %d:\nfirst %q\nthen  %q", seed, n, asked, now)
-			}
-			previous, asked = current, now
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { eachTurnBeginsWithTheOneBefore(t, seed) })
+	}
+}
+
+func eachTurnBeginsWithTheOneBefore(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 2))
+	a := newTurns(t)
+	var previous response
+	var asked []string // by the last round of the turn before
+	for n := range 6 {
+		answers := randomAnswers(r)
+		answers[len(answers)-1].Err = nil
+		if last := &answers[len(answers)-1]; len(last.Events) == 0 || !ends(last.Events[len(last.Events)-1]) {
+			last.Events = append(last.Events, modeltest.DefaultUsage, stop)
 		}
+		a.script.Answers = append(slices.Clip(a.script.Answers[:len(a.script.Requests())]), answers...)
+		current := a.turn(nextBody(n, previous, r))
+		requests := a.script.Requests()
+		now := lines(requests[len(requests)-1].Messages)
+		if len(now) < len(asked) || !slices.Equal(now[:len(asked)], asked) {
+			t.Fatalf("turn %d:\nfirst %q\nthen  %q", n, asked, now)
+		}
+		previous, asked = current, now
 	}
 }
 

@@ -283,22 +283,26 @@ func randomAnswer(r *rand.Rand, tool string) modeltest.Answer {
 }
 
 func TestStreamedAndBlockingTurnsAreTheSame(t *testing.T) {
-	body := `"input":"Hi","tools":[` + searchTool + `,` + weatherTool + `]}`
 	for seed := range uint64(300) {
-		answers := randomAnswers(rand.New(rand.NewPCG(seed, 1)))
-		a, b := newTurns(t, answers...), newTurns(t, answers...)
-		streamed := a.do("POST", "/v1/responses", `{"model":"svc-preview","stream":true,`+body)
-		blocking := b.do("POST", "/v1/responses", `{"model":"svc-preview",`+body)
-		if blocking.status != 200 {
-			if streamed.status != blocking.status || streamed.body != blocking.body {
-				t.Fatalf("seed %d: streamed\n%+v\nblocking\n%+v", seed, streamed, blocking)
-			}
-			continue
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { streamedAndBlockingAreTheSame(t, seed) })
+	}
+}
+
+func streamedAndBlockingAreTheSame(t *testing.T, seed uint64) {
+	body := `"input":"Hi","tools":[` + searchTool + `,` + weatherTool + `]}`
+	answers := randomAnswers(rand.New(rand.NewPCG(seed, 1)))
+	a, b := newTurns(t, answers...), newTurns(t, answers...)
+	streamed := a.do("POST", "/v1/responses", `{"model":"svc-preview","stream":true,`+body)
+	blocking := b.do("POST", "/v1/responses", `{"model":"svc-preview",`+body)
+	if blocking.status != 200 {
+		if streamed.status != blocking.status || streamed.body != blocking.body {
+			t.Fatalf("streamed\n%+v\nblocking\n%+v", streamed, blocking)
 		}
-		final := string(checkTranscript(t, streamed.body))
-		if final != blocking.body {
-			t.Fatalf("seed %d: streamed\n%s\nblocking\n%s", seed, final, blocking.body)
-		}
+		return
+	}
+	final := string(checkTranscript(t, streamed.body))
+	if final != blocking.body {
+		t.Fatalf("streamed\n%s\nblocking\n%s", final, blocking.body)
 	}
 }
 

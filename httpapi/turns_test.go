@@ -25,7 +25,6 @@ import (
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -61,7 +60,7 @@ func newTurns(t testing.TB, answers ...modeltest.Answer) *turns {
 func newTurnsOver(t testing.TB, script *modeltest.Script, o options) *turns {
 	t.Helper()
 	if o.store == nil {
-		o.store = memstore.New()
+		o.store = httpapi.NewStore(t)
 	}
 	t.Cleanup(func() { must(t, o.store.Close()) })
 	a := &turns{t: t, script: script, store: o.store, keys: map[string]string{}, orgs: map[string]string{}}

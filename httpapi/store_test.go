@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/memstore"
+	"github.com/seed-506d8e5d/svc/storage/pgstore"
+	"github.com/seed-506d8e5d/svc/storage/pgstore/pgtest"
+)
+
+// storeVariable names the environment variable that says which store the tests
+// are run over: "postgres", "faults" for PostgreSQL behind a proxy at which
+// everything goes wrong now and then, or nothing for one in memory.
+const storeVariable = "SVC_TEST_STORE"
+
+var faults = pgtest.Faults{Refuse: 0.03, Delay: 0.05, Cut: 0.01, CutCommit: 0.03, MaxDelay: 3 * time.Millisecond}
+
+// testDatabase is what stores of tests are in, where they are in a database.
+var testDatabase struct {
+	url    string
+	stores atomic.Int64
+}
+
+func TestMain(m *testing.M) {
+	kind := os.Getenv(storeVariable)
+	if kind == "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(pgtest.Main(func(database string) int {
+		testDatabase.url = database
+		if kind == "faults" {
+			proxy, stop, err := pgtest.StartProxy(database)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+			defer stop()
+			proxy.Set(faults)
+			defer func() { fmt.Printf("the proxy did %+v\n", proxy.Counts()) }()
+			testDatabase.url = proxy.URL
+		}
+		return m.Run()
+	}))
+}
+
+// NewStore returns an empty store, which the test closes.
+func NewStore(t testing.TB) storage.Store {
+	t.Helper()
+	if testDatabase.url == "" {
+		return memstore.New()
+	}
+	url := pgtest.Schema(t, testDatabase.url, fmt.Sprintf("s%d", testDatabase.stores.Add(1)))
+	var store *pgstore.Store
+	var err error
+	for range 20 { // a start is not tried again by itself
+		if store, err = pgstore.Open(t.Context(), pgstore.Options{URL: url}); err == nil {
+			return store
+		}
+	}
+	t.Fatal(err)
+	return nil
+}
