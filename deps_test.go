@@ -34,7 +34,7 @@ var edges = map[string][]string{
 	"accounts":              {"fault", "idempotency", "internal/*", "page", "replicas", "storage"},
 	"replicas":              {"storage"},
 	"chat":                  {"accounts", "fault", "internal/*", "model", "page", "storage"},
-	"conversations":         {"accounts", "fault", "internal/*", "model", "page", "storage"},
+	"conversations":         {"accounts", "fault", "internal/*", "model", "page", "replicas", "storage"},
 	"decisions":             {"accounts", "decisions/calibration", "fault", "internal/*", "model", "page", "storage"},
 	"decisions/calibration": {},
 	"decisions/evaluation":  {"decisions/calibration"},
@@ -46,7 +46,7 @@ var edges = map[string][]string{
 	"files/pdftext":         {"files/reading"},
 	"files/reading":         {},
 	"files/wordtext":        {"files/doctext", "files/docxtext", "files/reading"},
-	"idempotency":           {"fault", "storage"},
+	"idempotency":           {"fault", "internal/*", "storage"},
 	"responses":             {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/websearch", "storage"},
 	"responses/websearch":   {"internal/guard"},
 

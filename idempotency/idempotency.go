@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -173,7 +174,7 @@ func (s *Service) try(ctx context.Context, r *Request) (*Claim, *Answer, error) 
 	})
 	switch {
 	case err != nil:
-		return nil, nil, fault.From(err)
+		return nil, nil, stored.Error(err)
 	case claimed:
 		return s.hold(ctx, r, id, found), nil, nil
 	case string(found.Body) != string(r.Body[:]):
