@@ -12,6 +12,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
+	"github.com/seed-506d8e5d/svc/storage"
 )
 
 // endTimeout is how long work has to end once it is cancelled: to store what a
@@ -171,55 +172,95 @@ func (s *Service) Close() error {
 	return first
 }
 
-// recoverPage is how many organizations recover reads at once.
-const recoverPage = 1000
+const (
+	// recoverPage is how many organizations recoverAll reads at once.
+	recoverPage = 1000
+	// recoverEvery is how often it is looked for what was left, if nobody says that
+	// a process has ended.
+	recoverEvery = 10 * time.Second
+	// recoverLease is the name of the lease of who recovers.
+	recoverLease = "recovery"
+)
 
-// recoverLease is the name of the lease of who recovers.
-const recoverLease = "recovery"
-
-// recoverAlways takes up what processes that ended have left: at the start, and
-// when another one has ended or died. One process does it for all.
+// recoverAlways takes up what processes that ended have left: at the start, when
+// another one has ended or died, and now and then. One process does it for all.
 func (s *Service) recoverAlways(ctx context.Context) {
+	tick := time.NewTicker(recoverEvery)
+	defer tick.Stop()
 	for {
-		held, err := s.replicas.Lease(ctx, recoverLease)
-		switch {
-		case err != nil:
+		if err := s.recover(ctx); err != nil {
 			s.recoveryFailed(ctx, "", err)
-		case held:
-			s.recover(ctx)
-			if err := s.replicas.Sweep(ctx); err != nil {
-				s.recoveryFailed(ctx, "", err)
-			}
 		}
 		select {
 		case <-s.replicas.Departed():
+		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// recover takes up, organization by organization, what the end of a process
-// interrupted. It runs beside the work that has begun since: a failure is one
-// organization's, and is tried again the next time.
-func (s *Service) recover(ctx context.Context) {
+// recover takes up what processes that are not alive have noted that they may
+// leave, organization by organization. It runs beside the work that has begun
+// since: a failure is one organization's, and is tried again the next time.
+func (s *Service) recover(ctx context.Context) error {
+	left, all, err := s.replicas.Left(ctx)
+	if err != nil || len(left) == 0 && !all {
+		return err
+	}
+	if held, err := s.replicas.Lease(ctx, recoverLease); err != nil || !held {
+		return err
+	}
+	if all {
+		if err := s.recoverAll(ctx); err != nil {
+			return err
+		}
+	}
+	for failed := 0; len(left) > failed && ctx.Err() == nil; {
+		failed = 0
+		for _, l := range left {
+			err := s.recoverIn(ctx, l.Namespace)
+			if err == nil {
+				err = s.replicas.Finished(ctx, l)
+			}
+			if err != nil {
+				failed++
+				s.recoveryFailed(ctx, string(l.Namespace), err)
+			}
+		}
+		if left, _, err = s.replicas.Left(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recoverAll takes up what was left in any organization, by processes of versions
+// that made no notes of that.
+func (s *Service) recoverAll(ctx context.Context) error {
 	for p := (page.Params{Limit: recoverPage}); ; {
 		organizations, err := s.accounts.OrganizationIDs(ctx, p)
 		if err != nil {
-			s.recoveryFailed(ctx, "", err)
-			return
+			return err
 		}
 		for _, id := range organizations.Items {
-			ns := accounts.Caller{Organization: id}.Namespace()
-			if err := errors.Join(s.conversations.Recover(ctx, ns), s.responses.Recover(ctx, ns), s.files.Recover(ctx, ns)); err != nil {
+			if err := s.recoverIn(ctx, accounts.Caller{Organization: id}.Namespace()); err != nil {
 				s.recoveryFailed(ctx, id, err)
 			}
 			p.After = id
 		}
-		if !organizations.HasMore || ctx.Err() != nil {
-			return
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !organizations.HasMore {
+			return s.replicas.LookedAtAll(ctx)
 		}
 	}
+}
+
+// recoverIn takes up what was left in a namespace.
+func (s *Service) recoverIn(ctx context.Context, ns storage.Namespace) error {
+	return errors.Join(s.conversations.Recover(ctx, ns), s.responses.Recover(ctx, ns), s.files.Recover(ctx, ns))
 }
 
 func (s *Service) recoveryFailed(ctx context.Context, organization string, err error) {

@@ -193,6 +193,7 @@ func TestAFailureOfRecoveryStopsNobody(t *testing.T) {
 			is.NoErr(err)
 			ids = append(ids, o.ID)
 			is.NoErr(store.Update(t.Context(), storage.Namespace(o.ID), func(tx storage.Tx) error { return tx.Set(mark, nil) }))
+			is.NoErr(store.Update(t.Context(), "system", func(tx storage.Tx) error { return tx.Set([]byte("w/dead/"+o.ID), nil) }))
 		}
 		is.NoErr(service.Close())
 		store.ns = storage.Namespace(ids[1])

@@ -34,6 +34,9 @@ func (s *Service) sweep(ctx context.Context) {
 			}
 			if held {
 				s.Sweep(ctx)
+				if err := s.replicas.Sweep(ctx); err != nil {
+					s.sweepFailed(ctx, "", err)
+				}
 			}
 		}
 	}

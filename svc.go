@@ -252,7 +252,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	}
 	s.embeddings = embeddings.New(s.accounts, s.models)
 	s.idempotency = idempotency.New(idempotency.Options{Store: o.Store, Now: o.Now, Log: o.Logger})
-	s.conversations = conversations.New(conversations.Options{Store: s.store, AnyItems: o.AnyItems, Now: o.Now, NewID: o.NewID, Log: s.log})
+	s.conversations = conversations.New(conversations.Options{Store: s.store, Replicas: s.replicas, AnyItems: o.AnyItems, Now: o.Now, NewID: o.NewID, Log: s.log})
 	s.decisions = decisions.New(decisions.Options{
 		Backend: s.models, Accounts: s.accounts, States: states{s.conversations, s.files}, Store: o.Store, Now: o.Now, NewID: o.NewID, Concurrency: o.Tuning.DecisionCalls,
 	})

@@ -20,6 +20,9 @@ const deleteBatch = 1000
 // removes.
 func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string) error {
 	ns := caller.Namespace()
+	if err := s.note(ctx, ns); err != nil {
+		return err
+	}
 	err := s.update(ctx, caller, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
 		if _, err := get(tx, id); err != nil {

@@ -158,7 +158,7 @@ type Draft struct {
 	Begun         bool            // whether it is stored as running, by [Service.Begin]
 	Detached      bool            // it goes on whether or not anybody waits: its request is done when it begins
 
-	running bool
+	lease *lease // of one that runs from now on
 }
 
 // Write stores a turn with its items in a transaction of the caller's namespace,
@@ -186,14 +186,14 @@ func write(tx storage.Tx, d *Draft) error {
 	for _, item := range slices.Concat(d.Input, d.Output) {
 		entries = append(entries, Entry{Turn: d.ID, Item: item})
 	}
-	t := Turn{Conversation: conversation, History: d.Point.Lineage, Inputs: len(d.Input), Dead: d.Dead, Running: d.running, Body: d.Body}
+	t := Turn{Conversation: conversation, History: d.Point.Lineage, Inputs: len(d.Input), Dead: d.Dead, Running: d.lease != nil, Body: d.Body}
 	if d.Dead {
 		t.Items, err = writeDead(tx, conversation, d.ID, entries)
 	} else {
 		err = writeLive(tx, d, entries, &t)
 	}
-	if err == nil && d.running {
-		err = storage.SetJSON(tx, leaseKey(d.ID), newLease())
+	if err == nil && d.lease != nil {
+		err = storage.SetJSON(tx, leaseKey(d.ID), d.lease)
 	}
 	if err != nil {
 		return err

@@ -17,16 +17,47 @@ import (
 // a lease of the process that makes it. A turn whose lease is over has been left
 // by its process: whoever finds it ends it.
 
-// Lease is how long a turn is taken to run without having been renewed.
-const Lease = 20 * time.Second
+const (
+	// leaseFor is how long a turn is taken to run without having been renewed, by the
+	// process that makes it. Others look whether that one is alive.
+	leaseFor = 20 * time.Second
+	// leaseMost is how long others take it to run at most.
+	leaseMost = 10 * time.Minute
+)
 
 // lease is what is stored of a turn that runs.
 type lease struct {
-	Until     int64 `json:"until"`               // Unix milliseconds
-	Cancelled bool  `json:"cancelled,omitempty"` // it is to end as soon as it can
+	Owner     string `json:"owner,omitempty"`     // the process; those of earlier versions have none
+	Until     int64  `json:"until"`               // Unix milliseconds
+	Cancelled bool   `json:"cancelled,omitempty"` // it is to end as soon as it can
 }
 
-func newLease() lease { return lease{Until: time.Now().Add(Lease).UnixMilli()} }
+func (s *Service) newLease() *lease {
+	l := &lease{Until: leaseEnd()}
+	if s.replicas != nil {
+		l.Owner = s.replicas.ID()
+	}
+	return l
+}
+
+func leaseEnd() int64 { return time.Now().Add(leaseFor).UnixMilli() }
+
+// over reports whether the turn of a lease was left by its process.
+func (s *Service) over(l lease) bool {
+	late := time.Since(time.UnixMilli(l.Until))
+	if l.Owner == "" || s.replicas == nil || l.Owner == s.replicas.ID() {
+		return late >= 0
+	}
+	return late > leaseMost || !s.replicas.Living(l.Owner)
+}
+
+// note says that this process may leave something unfinished in a namespace.
+func (s *Service) note(ctx context.Context, ns storage.Namespace) error {
+	if s.replicas == nil {
+		return nil
+	}
+	return storeError(s.replicas.Note(ctx, ns))
+}
 
 // ErrEnded is the cause of an error about a turn that has been ended meanwhile.
 var ErrEnded = errors.New("conversations: the turn has ended")
@@ -38,8 +69,11 @@ func ended(id string) error {
 // Begin stores a turn that runs from now on, with its input: it can be read, and
 // nothing continues from it. Errors are those of [Service.Write].
 func (s *Service) Begin(ctx context.Context, caller accounts.Caller, d *Draft) error {
+	if err := s.note(ctx, caller.Namespace()); err != nil {
+		return err
+	}
 	running := *d
-	running.Dead, running.running = true, true
+	running.Dead, running.lease = true, s.newLease()
 	return s.update(ctx, caller, func(tx storage.Tx) error {
 		if d.Detached {
 			return errors.Join(write(tx, &running), caller.Claim.Did(tx, d.ID))
@@ -85,7 +119,7 @@ func (s *Service) Progress(ctx context.Context, caller accounts.Caller, id strin
 			return err
 		}
 		cancelled = l.Cancelled
-		l.Until = newLease().Until
+		l.Until = leaseEnd()
 		if err := storage.SetJSON(tx, leaseKey(id), l); err != nil || page == nil {
 			return err
 		}
@@ -111,7 +145,7 @@ func (s *Service) Renew(ctx context.Context, ns storage.Namespace, ids []string)
 				return err
 			}
 			over[id] = l.Cancelled
-			l.Until = newLease().Until
+			l.Until = leaseEnd()
 			if err := storage.SetJSON(tx, leaseKey(id), l); err != nil {
 				return err
 			}
@@ -148,34 +182,29 @@ func (s *Service) Cancel(ctx context.Context, caller accounts.Caller, id string)
 	})
 }
 
-// Leases returns the turns of a namespace that are stored as running, with the
-// time when each lease ends unless it is renewed.
-func (s *Service) Leases(ctx context.Context, ns storage.Namespace) (ends map[string]time.Time, err error) {
+// Running returns the turns of a namespace that are stored as running.
+func (s *Service) Running(ctx context.Context, ns storage.Namespace) (ids []string, err error) {
 	err = s.store.View(ctx, ns, func(tx storage.Tx) error {
-		ends = map[string]time.Time{}
-		for found, err := range tx.Scan(storage.Prefix([]byte(leasePrefix))) {
+		ids = nil
+		r := storage.Prefix([]byte(leasePrefix))
+		r.KeysOnly = true
+		for found, err := range tx.Scan(r) {
 			if err != nil {
 				return err
 			}
-			var l lease
-			if err := json.Unmarshal(found.Value, &l); err != nil {
-				return err
-			}
-			ends[string(found.Key[len(leasePrefix):])] = time.UnixMilli(l.Until)
+			ids = append(ids, string(found.Key[len(leasePrefix):]))
 		}
 		return nil
 	})
-	return ends, storeError(err)
+	return ids, storeError(err)
 }
 
-// Abandon ends a turn that its process has left: one whose lease is over. It
-// stays as it was stored, with the body that end makes of its own. For any other
-// turn the time is returned when its lease ends, which is zero for one that does
-// not run.
-func (s *Service) Abandon(ctx context.Context, ns storage.Namespace, id string, end func(body json.RawMessage) (json.RawMessage, error)) (until time.Time, err error) {
+// Abandon ends a turn that its process has left, and reports whether it does not
+// run any more. It stays as it was stored, with the body that end makes of its own.
+func (s *Service) Abandon(ctx context.Context, ns storage.Namespace, id string, end func(body json.RawMessage) (json.RawMessage, error)) (ended bool, err error) {
 	err = s.store.Update(ctx, ns, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
-		until = time.Time{}
+		ended = true
 		var l lease
 		err := storage.GetJSON(tx, leaseKey(id), &l)
 		if errors.Is(err, storage.ErrNotFound) {
@@ -184,8 +213,7 @@ func (s *Service) Abandon(ctx context.Context, ns storage.Namespace, id string, 
 		if err != nil {
 			return err
 		}
-		if at := time.UnixMilli(l.Until); time.Now().Before(at) {
-			until = at
+		if ended = s.over(l); !ended {
 			return nil
 		}
 		t, err := getTurn(tx, id)
@@ -204,7 +232,7 @@ func (s *Service) Abandon(ctx context.Context, ns storage.Namespace, id string, 
 		}
 		return tx.Delete(leaseKey(id))
 	})
-	return until, storeError(err)
+	return ended, storeError(err)
 }
 
 // WriteEvents keeps a page of the events of a turn in a transaction of the

@@ -30,6 +30,9 @@ var errOverLimit = errors.New("files: over the limit")
 // file, and returns its size. Of more it reads one byte. A blob that cannot be
 // written is removed again. Errors of r come back as they are.
 func (s *Service) writeBlob(ctx context.Context, ns storage.Namespace, blob string, r io.Reader, limit int64) (int64, error) {
+	if err := s.replicas.Note(ctx, ns); err != nil {
+		return 0, stored.Error(err)
+	}
 	buffer := s.buffers.Get().(*[batchSize]byte)
 	defer s.buffers.Put(buffer)
 	var size int64

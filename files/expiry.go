@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -90,7 +91,9 @@ func (s *Service) expireIn(ctx context.Context, ns storage.Namespace) {
 	expired, next, err := s.expired(ctx, ns, now)
 	for _, id := range expired {
 		if err == nil {
-			_, err = s.remove(ctx, ns, id)
+			if _, err = s.remove(ctx, ns, id); errors.Is(err, errNone) {
+				err = nil // somebody else did
+			}
 		}
 	}
 	if err != nil && ctx.Err() == nil {

@@ -75,6 +75,9 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, purpose stri
 // from then on.
 func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string) error {
 	ns := caller.Namespace()
+	if err := s.replicas.Note(ctx, ns); err != nil {
+		return stored.Error(err)
+	}
 	r, err := s.remove(ctx, ns, id)
 	if errors.Is(err, errNone) || err == nil && r.expired(s.now()) {
 		return fault.Missing(CodeNotFound, "file", id)
@@ -146,8 +149,8 @@ func (s *Service) text(ctx context.Context, ns storage.Namespace, id string, r *
 // Recover takes up what the end of a process interrupted in a namespace: it
 // removes the chunks of uploads and deletions that did not finish, and queues
 // the files whose text is still to be extracted. It is called for each
-// organization, by one process, and leaves alone what belongs to a process that
-// is alive, this one included.
+// organization in which something may be left, by one process, and leaves alone
+// what belongs to a process that is alive, this one included.
 func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
 	garbage, err := s.left(ctx, ns, garbagePrefix)
 	if err != nil {
@@ -163,6 +166,9 @@ func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
 		return err
 	}
 	for _, id := range waiting {
+		if err := s.replicas.Note(ctx, ns); err != nil {
+			return err
+		}
 		taken, err := s.takeOver(ctx, ns, id)
 		if err != nil {
 			return err
@@ -171,12 +177,13 @@ func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
 			s.queue.push(j)
 		}
 	}
-	if _, next, err := s.expired(ctx, ns, 0); err != nil {
-		return err
-	} else if next != 0 {
-		s.expiry.note(ns, next)
+	_, next, err := s.expired(ctx, ns, 0)
+	if err == nil && next != 0 {
+		if err = s.replicas.Note(ctx, ns); err == nil { // others would not know
+			s.expiry.note(ns, next)
+		}
 	}
-	return nil
+	return err
 }
 
 // takeOver makes a file that waits for its text this process's, unless it is that

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -302,9 +303,11 @@ func startFinishesDeletions(t *testing.T) {
 		return errors.Join(tx.Delete([]byte("v/c/"+r.Conversation.ID)), tx.Delete([]byte("v/h/"+r.Conversation.ID)),
 			tx.Set([]byte("v/d/"+r.Conversation.ID), nil))
 	}))
+	must(t, a.store.Update(t.Context(), "system", func(tx storage.Tx) error { return tx.Set([]byte("w/dead/"+a.orgs["rich"]), nil) }))
 	service, err := svc.New(t.Context(), svc.Options{Store: a.store, Backend: a.script})
 	must(t, err)
 	synctest.Wait() // for what the start does in the background
+	time.Sleep(time.Minute)
 	must(t, service.Close())
 	must(t, a.store.View(t.Context(), ns, func(tx storage.Tx) error {
 		for e, err := range tx.Scan(storage.Prefix([]byte("v/"))) {

@@ -1,5 +1,6 @@
 // Package replicas is what the processes share that serve one store: who is
-// alive, who does the work that one has to do for all, and when caches are old.
+// alive, who does the work that one has to do for all, what the dead have left
+// unfinished (work.go), and when caches are old.
 // It needs nothing but the store. [Join] makes a [Process]; on a store that only
 // one process can have open that costs nothing, as it is alone by nature.
 //
@@ -29,6 +30,7 @@ const (
 	beatEvery = 2 * time.Second
 	deadAfter = 10 * time.Second
 	waitMost  = 5 * time.Second // for the store, in the background
+	unseenFor = 2 * lookEvery   // a process that has no record counts as one that is about to have one
 )
 
 // Keys in the service's own namespace.
@@ -62,9 +64,12 @@ type Process struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	beaten  atomic.Int64 // when the count was written last, Unix nanoseconds
+	noted   sync.Map     // the namespaces of this process's notes
 
 	mu         sync.Mutex
-	seen       map[string]*sighting // of the processes that have a record, by ID
+	seen       map[string]*sighting // of the processes that have or had a record, by ID
+	unseen     map[string]time.Time // processes that have none, by ID, with when it was asked for them first
+	looked     time.Time            // when the store was looked at last
 	generation uint64
 	changed    []func()
 	departed   chan struct{} // has room for one
@@ -74,7 +79,7 @@ type Process struct {
 type sighting struct {
 	count uint64
 	at    time.Time // when it changed last
-	gone  bool      // it was taken for dead
+	gone  bool      // it has no record any more, or its count stands still
 }
 
 // leaseRecord is what is stored of a lease.
@@ -87,7 +92,7 @@ type leaseRecord struct {
 func Join(ctx context.Context, o Options) (*Process, error) {
 	p := &Process{
 		id: strings.ToLower(rand.Text()[:16]), store: o.Store, log: o.Log, shared: o.Shared || o.Store.Shared(),
-		seen: map[string]*sighting{}, departed: make(chan struct{}, 1),
+		seen: map[string]*sighting{}, unseen: map[string]time.Time{}, departed: make(chan struct{}, 1),
 	}
 	if p.log == nil {
 		p.log = slog.Default()
@@ -129,22 +134,36 @@ func (p *Process) Alive() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, s := range p.seen {
-		if id != p.id && time.Since(s.at) < deadAfter {
+		if id != p.id && s.living() {
 			n++
 		}
 	}
 	return n
 }
 
-// Living says whether the process with that ID is alive, as far as is known.
+func (s *sighting) living() bool { return !s.gone && time.Since(s.at) < deadAfter }
+
+// Living says whether the process with that ID is alive, as far as is known. One
+// that nobody has heard of may have begun a moment ago, and counts as alive for a
+// few looks at the store.
 func (p *Process) Living(id string) bool {
 	if id == p.id {
 		return true
 	}
+	if !p.shared || id == "" {
+		return false
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.seen[id]
-	return s != nil && time.Since(s.at) < deadAfter
+	if s := p.seen[id]; s != nil {
+		return s.living()
+	}
+	asked, ok := p.unseen[id]
+	if !ok {
+		asked = time.Now()
+		p.unseen[id] = asked
+	}
+	return p.looked.Sub(asked) < unseenFor
 }
 
 // OnChange has fn called, from the process's goroutine, when another process may
@@ -297,9 +316,16 @@ func (p *Process) note(generation uint64, counts map[string]uint64) (changed boo
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
+	p.looked = now
 	for id, count := range counts {
 		if s := p.seen[id]; s == nil || s.count != count {
 			p.seen[id] = &sighting{count: count, at: now}
+			delete(p.unseen, id)
+		}
+	}
+	for id, asked := range p.unseen {
+		if now.Sub(asked) > 6*deadAfter {
+			delete(p.unseen, id)
 		}
 	}
 	departed := false
@@ -308,7 +334,7 @@ func (p *Process) note(generation uint64, counts map[string]uint64) (changed boo
 		dead := !there || time.Since(s.at) >= deadAfter
 		departed = departed || dead && !s.gone
 		s.gone = dead
-		if !there {
+		if !there && now.Sub(s.at) > 6*deadAfter {
 			delete(p.seen, id)
 		}
 	}

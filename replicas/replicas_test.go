@@ -72,11 +72,11 @@ func TestProcesses(t *testing.T) {
 		time.Sleep(time.Second)
 		wantAlive(t, "after an end", 1, b)
 		wantLease(t, "after an end", b, true)
-		time.Sleep(6 * deadAfter)
+		time.Sleep(7 * deadAfter)
 		if err := b.Sweep(t.Context()); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(7 * deadAfter)
 		b.mu.Lock()
 		if len(b.seen) != 1 {
 			t.Errorf("%d records are left, want 1", len(b.seen))

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"math"
 	"time"
@@ -30,8 +31,8 @@ func (s *Service) Get(ctx context.Context, caller accounts.Caller, id string) (*
 func (s *Service) read(ctx context.Context, caller accounts.Caller, id string) (*Response, conversations.Turn, error) {
 	t, _, output, err := s.o.Conversations.GetTurn(ctx, caller, id)
 	if err == nil && t.Running && s.running.find(caller, id) == nil {
-		var until time.Time
-		if until, err = s.o.Conversations.Abandon(ctx, caller.Namespace(), id, s.interrupted); err == nil && until.IsZero() {
+		var ended bool
+		if ended, err = s.o.Conversations.Abandon(ctx, caller.Namespace(), id, s.interrupted); ended && err == nil {
 			t, _, output, err = s.o.Conversations.GetTurn(ctx, caller, id)
 		}
 	}
@@ -42,44 +43,15 @@ func (s *Service) read(ctx context.Context, caller accounts.Caller, id string) (
 	return r, t, err
 }
 
-// Recover ends the turns of a namespace that were left by a process which has
-// ended: at once, or when their leases are over.
+// Recover ends the turns of a namespace that were left by processes which are not
+// alive.
 func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
-	ends, err := s.o.Conversations.Leases(ctx, ns)
-	if err != nil {
-		return err
+	ids, err := s.o.Conversations.Running(ctx, ns)
+	for _, id := range ids {
+		_, endErr := s.o.Conversations.Abandon(ctx, ns, id, s.interrupted)
+		err = errors.Join(err, endErr) // one bad record stops nobody
 	}
-	for id := range ends {
-		until, err := s.o.Conversations.Abandon(ctx, ns, id, s.interrupted)
-		if err != nil {
-			return err
-		}
-		if !until.IsZero() {
-			s.running.group.Go(func() { s.outlive(ns, id, until) })
-		}
-	}
-	return nil
-}
-
-// outlive waits for the end of a turn that no process may make any more.
-func (s *Service) outlive(ns storage.Namespace, id string, until time.Time) {
-	for !until.IsZero() {
-		timer := time.NewTimer(time.Until(until) + time.Millisecond)
-		select {
-		case <-s.running.stop:
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
-		next, err := s.o.Conversations.Abandon(ctx, ns, id, s.interrupted)
-		cancel()
-		if err != nil {
-			s.o.Log.Warn("responses: a turn was not ended", "response", id, "err", err)
-			next = time.Now().Add(keepEvery)
-		}
-		until = next
-	}
+	return err
 }
 
 // Cancel ends a turn that runs, and returns its response as it is then. A

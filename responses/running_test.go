@@ -160,11 +160,8 @@ func TestATurnWhoseProcessHasEnded(t *testing.T) {
 func leases(t *testing.T, f *fixture) (ids []string) {
 	t.Helper()
 	kept := conversations.New(conversations.Options{Store: f.store.Store})
-	ends, err := kept.Leases(t.Context(), f.caller.Namespace())
+	ids, err := kept.Running(t.Context(), f.caller.Namespace())
 	must(t, err)
-	for id := range ends {
-		ids = append(ids, id)
-	}
 	return ids
 }
 

@@ -34,9 +34,6 @@ func (h *health) note(err error) {
 	}
 }
 
-// probes is how often a probe tries, each time on another connection.
-const probes = 3
-
 // Healthy implements storage.HealthChecker. Where nothing was written lately it
 // writes something.
 func (s *Store) Healthy(ctx context.Context) error {
@@ -92,7 +89,7 @@ func (s *Store) probe() {
 		ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 		defer cancel()
 		var err error
-		for range probes {
+		for range maxBroken {
 			_, err = s.pool.Exec(ctx, upsertOne, []byte(ownNamespace), []byte(healthKey), []byte(time.Now().UTC().Format(time.RFC3339)))
 			if err = classify(err); err == nil || errors.Is(err, errLost) {
 				err = nil
