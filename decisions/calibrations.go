@@ -182,7 +182,7 @@ func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Inf
 			return guard.Call(func() error {
 				p := parsed{state: state}
 				plans[i] = newPlan(q, max(info.Debias, 1))
-				base := model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix()}
+				base := model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix(), Memo: new(model.Memo)}
 				if err := s.checkWindow(ctx, info, base, plans[i:i+1]); err != nil {
 					return err
 				}
@@ -329,6 +329,9 @@ func (s *Service) calibrationsOf(ctx context.Context, c accounts.Caller, info mo
 		return found, nil
 	}
 	err := s.store.View(ctx, c.Namespace(), func(tx storage.Tx) error {
+		if none, err := nothingBegins(tx, questionPrefix+info.ID+" "); none || err != nil {
+			return err // most organizations have no calibrations, and need no hashes
+		}
 		for i, p := range plans {
 			var id string
 			err := storage.GetJSON(tx, questionKey(info.ID, p.question), &id)
@@ -346,6 +349,14 @@ func (s *Service) calibrationsOf(ctx context.Context, c accounts.Caller, info mo
 		return nil
 	})
 	return found, stored.Error(err)
+}
+
+// nothingBegins reports whether no key begins with a prefix.
+func nothingBegins(tx storage.Tx, prefix string) (bool, error) {
+	for _, err := range tx.Scan(storage.Range{Start: []byte(prefix), End: []byte(prefix + "\xff"), KeysOnly: true, Limit: 1}) {
+		return false, err
+	}
+	return true, nil
 }
 
 // recognize asks the model about rows of a calibration again, unless it was asked

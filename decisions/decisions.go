@@ -28,8 +28,9 @@ import (
 )
 
 // DefaultConcurrency is how many calls of the model one decision makes at once
-// where [Options] do not say.
-const DefaultConcurrency = 8
+// where [Options] do not say, behind the first: as many as one of the interface's
+// may need. How many a server takes is the server's to say.
+const DefaultConcurrency = MaxQuestions
 
 // Options configure a [Service].
 type Options struct {
@@ -115,7 +116,7 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 		p.questions[i].labels = s.models.Labels(ctx, info.ID, len(p.questions[i].options))
 		plans[i] = newPlan(&p.questions[i], cmp.Or(req.Debias, info.Debias, 1))
 	}
-	base := model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix()}
+	base := model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix(), Memo: new(model.Memo)}
 	if err := s.checkWindow(ctx, info, base, plans); err != nil {
 		return nil, err
 	}

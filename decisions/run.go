@@ -277,6 +277,7 @@ func (s *Service) score(ctx context.Context, own *share, base model.ScoreRequest
 	group.SetLimit(s.concurrency)
 	for _, c := range calls {
 		group.Go(func() error {
+			deepen(0)
 			if err := own.enter(ctx); err != nil {
 				return err
 			}
@@ -285,6 +286,15 @@ func (s *Service) score(ctx context.Context, own *share, base model.ScoreRequest
 		})
 	}
 	return group.Wait()
+}
+
+// deepen has the stack of a new goroutine grow while there is nothing on it yet: a
+// call of a model goes deep, and the stack would be moved several times on the way.
+//
+//go:noinline
+func deepen(at int) byte {
+	var room [8 << 10]byte
+	return room[at]
 }
 
 // ask makes one call.

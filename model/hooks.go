@@ -297,5 +297,6 @@ func (r *ScoreRequest) clone() *ScoreRequest {
 	for i := range c.Options {
 		c.Options[i].Texts = slices.Clone(c.Options[i].Texts)
 	}
+	c.Memo = nil // a hook may change what questions share
 	return &c
 }

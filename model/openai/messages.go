@@ -16,10 +16,18 @@ func (w *wireRequest) encode() ([]byte, error) {
 		return rest, err
 	}
 	const begin = `{"messages":`
-	out := jsonout.Writer{Buf: append(make([]byte, 0, len(begin)+messagesSize(w.messages)+len(rest)), begin...)}
+	out := jsonout.Writer{Buf: append(make([]byte, 0, len(begin)+len(w.begun)+messagesSize(w.messages)+len(rest)), begin...)}
 	out.Array()
-	for i := range w.messages {
-		w.message(&out, &w.messages[i])
+	messages := w.messages
+	if w.begun != nil {
+		out.Buf = append(out.Buf, w.begun...)
+		out.AddString(partText(messages[0].Parts[0]))
+		out.EndString()
+		out.EndObject()
+		messages = messages[1:]
+	}
+	for i := range messages {
+		w.message(&out, &messages[i])
 	}
 	out.EndArray()
 	return append(append(out.Buf, ','), rest[1:]...), nil // the rest has a model at the least

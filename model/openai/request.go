@@ -13,6 +13,7 @@ import (
 // text, which has a prompt instead of messages. [wireRequest.encode] puts the
 // messages before the rest.
 type wireRequest struct {
+	begun     []byte // JSON of messages, up to where the text of the first of messages goes on; nil: nothing
 	messages  []model.Message
 	separator string // between the texts of a message's content
 	reasoning string // what the server calls the reasoning of a message; empty leaves it out

@@ -1,14 +1,17 @@
 package openai
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -66,14 +69,25 @@ type try struct {
 // with a label.
 const answerBegin = "Answer:"
 
-// tries are the ways to read a distribution from a target, the cheapest first.
-func (t *target) tries(ctx context.Context) []try {
-	var all, begun []try
-	for _, way := range t.exact(ctx) {
-		all, begun = append(all, try{way: way}), append(begun, try{way: way, prefilled: true})
+// tries are the ways to read a distribution from a target: the one that worked last,
+// then the cheapest first.
+func (t *target) tries(ctx context.Context) iter.Seq[try] {
+	return func(yield func(try) bool) {
+		last := t.facts.get().try
+		if last.way != nil && !yield(last) {
+			return
+		}
+		var all, begun []try
+		for _, way := range t.exact(ctx) {
+			all, begun = append(all, try{way: way}), append(begun, try{way: way, prefilled: true})
+		}
+		all = append(all, t.plainly(), try{way: listed{manyTokens}}, try{way: listed{fewTokens}, prefilled: true})
+		for _, how := range append(append(all, begun...), try{way: restricted{}}) {
+			if how != last && !yield(how) {
+				return
+			}
+		}
 	}
-	all = append(all, t.plainly(), try{way: listed{manyTokens}}, try{way: listed{fewTokens}, prefilled: true})
-	return append(append(all, begun...), try{way: restricted{}})
 }
 
 // plainly is the way of all servers, with as many tokens as the target's answers
@@ -90,13 +104,8 @@ func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreReq
 	for i, o := range req.Options {
 		labels[i] = o.Label
 	}
-	tries := t.tries(ctx)
-	if last := slices.Index(tries, t.facts.get().try); last > 0 {
-		how := tries[last]
-		tries = slices.Insert(slices.Delete(tries, last, last+1), 0, how)
-	}
 	var failed failedTries
-	for _, how := range tries {
+	for how := range t.tries(ctx) {
 		s, err := b.try(ctx, t, req, how, labels)
 		f, isFailure := errors.AsType[*failure](err)
 		switch {
@@ -166,7 +175,7 @@ func (t try) plain() bool {
 // scores returns what an answer says, unless the prompt was cut.
 func (b *Backend) scores(t *target, req *model.ScoreRequest, s *sheet) (*model.Scores, error) {
 	// The first question about a state tells; the others are not estimated again.
-	if _, known := b.states.get(b.states.stateKey(t, req)); !known {
+	if _, known := b.states.get(b.sharedOf(t, req).key); !known {
 		if err := b.checkWhole(t, s.usage.InputTokens, b.estimateState(req)+b.estimateText(req.Question)); err != nil {
 			return nil, err
 		}
@@ -221,25 +230,53 @@ func (w *wireRequest) begin(text string, k kind) {
 	}
 }
 
+// shared is what a target is told with each question about a state.
+type shared struct {
+	key   uint64 // of what the questions are about
+	begun []byte // the messages up to the question; nil where there are images
+}
+
+// sharedOf returns what the request shares with other questions.
+func (b *Backend) sharedOf(t *target, req *model.ScoreRequest) *shared {
+	return req.Memo.Once(t, func() any {
+		s := &shared{key: b.states.stateKey(t, req)}
+		if !slices.ContainsFunc(req.State, isImage) {
+			w := &wireRequest{}
+			messages := []model.Message{model.TextMessage(model.System, req.Instructions), {Role: model.User, Parts: req.State}}
+			out := jsonout.Writer{Buf: make([]byte, 0, messagesSize(messages))}
+			for i := range messages {
+				w.message(&out, &messages[i])
+			}
+			s.begun = bytes.TrimSuffix(out.Buf, []byte(`"}`))
+		}
+		return s
+	}).(*shared)
+}
+
 // newScoreRequest returns the request that asks a question. What questions share
 // comes first and is the same to the byte.
 func (b *Backend) newScoreRequest(ctx context.Context, t *target, req *model.ScoreRequest) *wireRequest {
-	parts := slices.Clip(req.State)
-	for _, image := range req.Images {
-		parts = append(parts, image)
+	shared := b.sharedOf(t, req)
+	parts := []model.Part{model.Text(req.Question)}
+	begun := shared.begun
+	if begun == nil || len(req.Images) > 0 {
+		begun = nil
+		parts = slices.Clip(req.State)
+		for _, image := range req.Images {
+			parts = append(parts, image)
+		}
+		parts = append(parts, model.Text(req.Question))
 	}
-	parts = append(parts, model.Text(req.Question))
 	zero := 0.0
 	w := &wireRequest{
-		Model: t.model(req.Model),
-		messages: []model.Message{
-			model.TextMessage(model.System, req.Instructions),
-			{Role: model.User, Parts: parts},
-		},
-		Temperature: &zero,
+		Model: t.model(req.Model), Temperature: &zero,
+		begun: begun, messages: []model.Message{{Role: model.User, Parts: parts}},
+	}
+	if begun == nil {
+		w.messages = []model.Message{model.TextMessage(model.System, req.Instructions), w.messages[0]}
 	}
 	if a := t.about(ctx); a.kind == llamaCPP && a.slots > 1 {
-		slot := int(b.states.stateKey(t, req) % uint64(a.slots)) // which has the state in its cache
+		slot := int(shared.key % uint64(a.slots)) // which has the state in its cache
 		w.Slot = &slot
 	}
 	way, known := t.noThinking, t.facts.get()
@@ -313,17 +350,15 @@ func hint(err, what error) error {
 // get the rest.
 func (b *Backend) count(t *target, req *model.ScoreRequest, s *model.Scores, told model.Usage, generated int) {
 	s.OutputTokens = max(told.OutputTokens, generated)
-	key := b.states.stateKey(t, req)
+	key := b.sharedOf(t, req).key
 	state, known := b.states.get(key)
-	question := b.estimateText(req.Question)
 	if !known || told.InputTokens == 0 {
 		state = b.estimateState(req)
-	}
-	if told.InputTokens == 0 {
-		s.StateTokens, s.QuestionTokens = state, question
-		return
-	}
-	if !known {
+		question := b.estimateText(req.Question)
+		if told.InputTokens == 0 {
+			s.StateTokens, s.QuestionTokens = state, question
+			return
+		}
 		share := float64(question) / float64(max(question+state, 1))
 		state = told.InputTokens - int(share*float64(told.InputTokens)+0.5)
 		b.states.put(key, state)
