@@ -4,6 +4,7 @@
 package schema
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,12 +39,7 @@ func Compile(raw json.RawMessage, param string) (*Schema, error) {
 	if _, ok := doc.(map[string]any); !ok {
 		return nil, fault.Invalidf(param, "%s must be a JSON Schema object.", param)
 	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(noLoader{})
-	if err := c.AddResource(self, doc); err != nil {
-		return nil, fault.Invalidf(param, "%s is not a valid JSON Schema.", param)
-	}
-	compiled, err := c.Compile(self)
+	compiled, err := compile(doc, false)
 	if err != nil {
 		return nil, fault.Invalidf(param, "%s is not a valid JSON Schema: %.300s.", param, reason(err))
 	}
@@ -53,6 +49,28 @@ func Compile(raw json.RawMessage, param string) (*Schema, error) {
 	result := &Schema{compiled: compiled, stepper: stepper{most: maxSteps}}
 	result.stepper.watch(compiled, map[*jsonschema.Schema]bool{})
 	return result, nil
+}
+
+// Parse compiles a schema for a program that makes values for it; formats says whether
+// they must be of the formats that it names.
+func Parse(raw json.RawMessage, formats bool) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	return compile(doc, formats)
+}
+
+func compile(doc any, formats bool) (*jsonschema.Schema, error) {
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	if formats {
+		c.AssertFormat()
+	}
+	if err := c.AddResource(self, doc); err != nil {
+		return nil, err
+	}
+	return c.Compile(self)
 }
 
 // Validate returns an error that says where text, which should be JSON, does

@@ -1,137 +1,136 @@
-// Package builtin is a language model without weights. It needs no network and
-// no files, answers in microseconds, and gives the same answer to the same
-// request, so that the service runs, is tested and is developed against on a
-// machine that has nothing else.
+// Package builtin is a language model without weights. It needs no network and no files,
+// answers in microseconds, and gives the same answer to the same request, so that the
+// service runs, is tested and is developed against on a machine that has nothing else.
 //
-// It reads; it does not reason. An answer is made of sentences that stand in
-// the conversation, a tool is called because its name or description has words
-// of the question, the fields of structured output are values found in the
-// text, a decision weighs the words that an option shares with the state, and an
-// embedding has a place for each word.
-// Nothing is inferred, composed or known beyond the request and a few short
-// word lists of English.
+// It is a stand-in: it reads, and does not reason. An answer is made of sentences of the
+// conversation, and a tool is called because its name or description has words of the
+// question (answer.go); structured output and arguments are values found in the text
+// (facts.go) that fit a schema (fill.go); a decision weighs the words that an option shares
+// with the state, and an embedding has a place for each word (decide.go).
 //
-// [New] returns the backend. It serves the models [model.DefaultGenerator] and
-// [model.DefaultDecider] and has every optional interface of package model.
+// Package model has the interfaces that it implements and is the next to read; package
+// openai is the backend for models that do reason.
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
-	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/seed-506d8e5d/svc/model"
 )
 
-// Backend is the built-in model. Its methods may be called concurrently.
-type Backend struct {
-	infos    []model.Info
-	lexicon  *lexicon
-	analyses *cache
-}
+// Backend is the built-in model, of the IDs [model.DefaultGenerator] and
+// [model.DefaultDecider]. Its methods may be called concurrently.
+type Backend struct{}
 
 var (
-	_ model.Backend      = (*Backend)(nil)
 	_ model.Scorer       = (*Backend)(nil)
 	_ model.Embedder     = (*Backend)(nil)
 	_ model.Lister       = (*Backend)(nil)
 	_ model.TokenCounter = (*Backend)(nil)
 )
 
-// released is the Created time of the models: 1 January 2026.
-const released = 1767225600
+const released = 1767225600 // 1 January 2026
+
+var (
+	generator = model.Info{ID: model.DefaultGenerator, OwnedBy: "built-in", Created: released, Generates: true, Embeds: true, ContextWindow: model.DefaultContextWindow}
+	decider   = model.Info{ID: model.DefaultDecider, OwnedBy: "built-in", Created: released, Decides: true, ContextWindow: model.DefaultContextWindow}
+)
 
 // New returns the built-in model.
-func New() *Backend {
-	return &Backend{
-		infos: []model.Info{
-			{ID: model.DefaultGenerator, OwnedBy: "built-in", Created: released, Generates: true, Embeds: true, ContextWindow: model.DefaultContextWindow},
-			{ID: model.DefaultDecider, OwnedBy: "built-in", Created: released, Decides: true, ContextWindow: model.DefaultContextWindow},
-		},
-		lexicon:  newLexicon(),
-		analyses: newCache(),
-	}
-}
+func New() *Backend { return &Backend{} }
 
 // Models implements [model.Lister].
-func (b *Backend) Models() []model.Info { return b.infos }
+func (b *Backend) Models() []model.Info { return []model.Info{generator, decider} }
 
 // Model implements [model.Lister].
 func (b *Backend) Model(id string) (model.Info, bool) {
-	i := slices.IndexFunc(b.infos, func(info model.Info) bool { return info.ID == id })
-	if i < 0 {
-		return model.Info{}, false
-	}
-	return b.infos[i], true
+	info, ok := map[string]model.Info{generator.ID: generator, decider.ID: decider}[id]
+	return info, ok
 }
 
-// CountTokens implements [model.TokenCounter]. The count is exact: it is what
-// Generate reports as its input.
+// CountTokens implements [model.TokenCounter]. The count is exact: it is what Generate
+// reports as its input.
 func (b *Backend) CountTokens(ctx context.Context, req *model.Request) (int, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	return model.PromptTokens(req, countTokens), nil
+	return model.PromptTokens(req, countTokens), ctx.Err()
 }
 
-var errUsed = errors.New("builtin: the sequence was ranged over before")
-
-// Generate implements [model.Backend]. It fails with a Rejected error for a
-// prompt over the context window and for a schema that no value satisfies.
-// Sampling parameters and the reasoning effort have no effect.
+// Generate implements [model.Backend]. It fails with a Rejected error for a prompt over the
+// context window and for a schema that it finds no value for. Sampling parameters and the
+// reasoning effort have no effect.
 func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Event, error] {
 	var used atomic.Bool
 	return func(yield func(model.Event, error) bool) {
 		if used.Swap(true) {
-			yield(nil, errUsed)
+			yield(nil, errors.New("builtin: the sequence was ranged over before"))
 			return
 		}
-		if err := ctx.Err(); err != nil {
-			yield(nil, err)
-			return
-		}
-		if err := model.Use(b).CheckWindow(ctx, b.infos[0], req); err != nil {
-			yield(nil, err)
-			return
-		}
-		reply, err := b.reply(ctx, req)
+		pieces, reason, err := b.answer(ctx, req)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		newStream(ctx, req, b.infos[0].Window(), yield).send(reply)
+		usage := model.Usage{InputTokens: model.PromptTokens(req, countTokens)}
+		left := min(generator.Window()-usage.InputTokens, cmp.Or(req.MaxTokens, generator.Window()))
+		for _, p := range pieces {
+			if left -= p.tokens; left < 0 {
+				reason = model.Length
+				break
+			}
+			if err := ctx.Err(); err != nil {
+				_ = yield(usage, nil) && yield(nil, err)
+				return
+			}
+			usage.OutputTokens += p.tokens
+			if !yield(p.event, nil) {
+				return
+			}
+		}
+		_ = yield(usage, nil) && yield(model.Finish{Reason: reason}, nil)
 	}
 }
 
-// reply is a whole answer: calls or, where there are none, text.
-type reply struct {
-	calls []model.ToolCall
-	text  string
+// piece is an event of an answer, and the tokens in it.
+type piece struct {
+	event  model.Event
+	tokens int
 }
 
-// reply makes the answer to a request.
-func (b *Backend) reply(ctx context.Context, req *model.Request) (reply, error) {
+// answer makes a whole answer: calls or, where there are none, text.
+func (b *Backend) answer(ctx context.Context, req *model.Request) (pieces []piece, reason model.FinishReason, err error) {
+	if err := cmp.Or(ctx.Err(), model.Use(b).CheckWindow(ctx, generator, req)); err != nil {
+		return nil, reason, err
+	}
+	add := func(text string, event func(string) model.Event) {
+		for ; text != ""; text = text[tokenLen(text):] {
+			pieces = append(pieces, piece{event(text[:tokenLen(text)]), 1})
+		}
+	}
 	c := readConversation(req)
-	calls, err := b.chooseCalls(ctx, req, c)
+	calls, err := c.calls(ctx, req)
+	for _, call := range calls {
+		pieces = append(pieces, piece{model.ToolCallStart{ID: call.ID, Name: call.Name}, countTokens(call.Name)})
+		add(call.Arguments, func(text string) model.Event { return model.ToolCallDelta{Arguments: text} })
+	}
 	if err != nil || len(calls) > 0 {
-		return reply{calls: calls}, err
+		return pieces, model.ToolCalls, err
 	}
-	if err := ctx.Err(); err != nil {
-		return reply{}, err
-	}
-	text, err := b.answerText(ctx, req, c)
-	return reply{text: text}, err
-}
-
-// answerText makes the text of an answer in the form that the request wants.
-func (b *Backend) answerText(ctx context.Context, req *model.Request, c *conversation) (string, error) {
+	text := c.answer()
 	switch req.Format.Type {
 	case model.FormatSchema:
-		return b.fillFormat(ctx, req.Format, c)
+		text, err = fill(ctx, req.Format.Schema, newFacts(c, cmp.Or(strings.TrimSuffix(text, nothingFound), c.message), true))
 	case model.FormatObject:
-		return objectText(c), nil
+		text = marshal(map[string]any{"answer": text})
 	}
-	return c.answer(), nil
+	for _, sequence := range req.Stop {
+		if sequence != "" {
+			text, _, _ = strings.Cut(text, sequence)
+		}
+	}
+	add(text, func(text string) model.Event { return model.TextDelta{Text: text} })
+	return pieces, model.Stop, err
 }

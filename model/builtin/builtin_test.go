@@ -94,8 +94,6 @@ func TestAnswersWithTheSentenceThatMatches(t *testing.T) {
 			"The office opens at 9:00."},
 		{"a summary", []model.Message{policy("Summarize the file.")},
 			"Refund policy Thank you for shopping with us."},
-		{"a number", []model.Message{user("Our delivery takes a while. The delivery takes 3 days. How long does the delivery take?")},
-			"The delivery takes 3 days."},
 		{"a file without a question", []model.Message{{Role: model.User, Parts: []model.Part{model.Document{Name: "a.txt", Text: "One. Two. Three."}}}},
 			"One. Two."},
 		{"nothing", []model.Message{user("Tell me a joke.")}, nothingFound},
@@ -115,7 +113,7 @@ func TestUsageIsCounted(t *testing.T) {
 	r := generate(t, req)
 	input, err := New().CountTokens(t.Context(), req)
 	is.NoErr(err)
-	is.Equal(r.Usage, model.Usage{InputTokens: input, OutputTokens: 5}) // My| name| is| Ada|.
+	is.Equal(r.Usage, model.Usage{InputTokens: input, OutputTokens: 4}) // My| name| is| Ada.
 	is.Equal(r.Reason, model.Stop)
 }
 
@@ -127,7 +125,7 @@ func TestMaxTokensCuts(t *testing.T) {
 	is.Equal(r.Text, "My name")
 	is.Equal(r.Reason, model.Length)
 	is.Equal(r.Usage.OutputTokens, 2)
-	req.MaxTokens = 5
+	req.MaxTokens = 4
 	is.Equal(generate(t, req).Reason, model.Stop)
 }
 

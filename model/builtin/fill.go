@@ -1,251 +1,298 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"regexp/syntax"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/internal/schema"
 )
 
-// The bounds of the search for a value.
-const (
-	mostSteps        = 10000 // values made in one attempt, those thrown away included
-	mostAlternatives = 32    // ways through the anyOf, oneOf and if of one schema
-	mostItems        = 500   // items of an array, or properties of an object, made to reach a minimum
-)
+// fill returns JSON text that satisfies a schema, filled with the facts where they
+// fit, or a Rejected error where it finds none, or the context's.
+func fill(ctx context.Context, text json.RawMessage, facts *facts) (string, error) {
+	if len(text) == 0 {
+		return "{}", nil
+	}
+	for _, formats := range []bool{true, false} {
+		s, err := schema.Parse(text, formats)
+		if err != nil || schema.Parts(s) > schema.MaxParts {
+			return "", unsatisfied("The JSON Schema cannot be used.", err)
+		}
+		f := filler{schema: s, facts: facts, root: map[string]any{}, tries: map[string]int{}}
+		if f.repair(ctx) {
+			f.improve(s, "", f.root, 0, func(v any) { f.root = v })
+			return marshal(f.root), nil
+		}
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+	}
+	return "", unsatisfied("The model found no value that satisfies the JSON Schema.", nil)
+}
 
-// filler makes a value that satisfies a schema.
+func unsatisfied(message string, cause error) error {
+	return &fault.Error{Kind: fault.Rejected, Code: "unsatisfiable_schema", Message: message, Err: cause}
+}
+
+// marshal writes a value of the types of JSON, which cannot fail.
+func marshal(v any) string {
+	text, _ := jsonout.Marshal(v)
+	return string(text)
+}
+
+// filler makes a value that satisfies a schema: it begins with an empty object and mends
+// what validation finds wrong, and then puts in what the text says.
 type filler struct {
-	ctx   context.Context
-	facts *facts
-	eager bool // look for optional fields and at all alternatives
-	depth int  // how deep values may nest
-	steps int  // how many values may still be made
+	schema *jsonschema.Schema
+	facts  *facts
+	root   any
+	tries  map[string]int // how often each place was mended
 }
 
-// want says what a value is for.
-type want struct {
-	field field
-	index int // which of several values that must differ
-	depth int
-}
-
-// filled is a value; found says that it comes from the text.
-type filled struct {
-	value any
-	found bool
-}
-
-// fill makes a value that satisfies all the schemas. It fails where it finds
-// none within its bounds.
-func (f *filler) fill(schemas []*jsonschema.Schema, w want) (filled, bool) {
-	if w.depth > f.depth {
-		return filled{}, false
-	}
-	var best filled
-	have := false
-	for _, parts := range expand(schemas) {
-		f.steps--
-		if f.steps < 0 || f.ctx.Err() != nil {
-			return best, have
+// repair makes the value valid, and reports whether it could.
+func (f *filler) repair(ctx context.Context) bool {
+	const mostRounds, mostValues = 300, 5000
+	for round := 0; round < mostRounds && len(f.tries) < mostValues && ctx.Err() == nil; round++ {
+		invalid, wrong := errors.AsType[*jsonschema.ValidationError](f.schema.Validate(f.root))
+		if !wrong {
+			return true
 		}
-		before := f.facts.mark()
-		got, ok := f.fillParts(parts, w.describedBy(parts))
-		if !ok || !satisfies(schemas, got.value) {
-			f.facts.restore(before)
-			continue
-		}
-		if got.found || !f.eager {
-			return got, true
-		}
-		if !have || got.value == nil {
-			best, have = got, true
-		}
-	}
-	return best, have
-}
-
-func satisfies(schemas []*jsonschema.Schema, v any) bool {
-	for _, s := range schemas {
-		if s.Validate(v) != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// describedBy adds what schemas say about a field to its name.
-func (w want) describedBy(parts []*jsonschema.Schema) want {
-	for _, s := range parts {
-		if s.Title != "" || s.Description != "" {
-			w.field.text += " " + s.Title + " " + s.Description
-		}
-	}
-	return w
-}
-
-// fillParts makes a value for schemas whose references and alternatives have
-// been resolved: what it makes depends on their own keywords alone.
-func (f *filler) fillParts(parts []*jsonschema.Schema, w want) (filled, bool) {
-	if values, ok := listed(parts); ok {
-		return f.chooseValue(parts, values, w)
-	}
-	var best filled
-	have := false
-	untyped := !slices.ContainsFunc(parts, func(s *jsonschema.Schema) bool { return s.Types != nil })
-	for _, kind := range kinds(parts) {
-		got, ok := f.fillKind(kind, parts, w)
-		if !ok || !satisfies(parts, got.value) {
-			continue
-		}
-		if got.found {
-			return got, true
-		}
-		if !have || got.value == nil {
-			best, have = got, true
-		}
-		if untyped || !f.eager {
-			break
-		}
-	}
-	if given, ok := suggested(parts); ok && (!have || !best.found) {
-		return filled{value: given}, true
-	}
-	return best, have
-}
-
-func (f *filler) fillKind(kind string, parts []*jsonschema.Schema, w want) (filled, bool) {
-	switch kind {
-	case "object":
-		return f.object(parts, w)
-	case "array":
-		return f.array(parts, w)
-	case "string":
-		return f.text(parts, w)
-	case "integer", "number":
-		return f.number(kind, parts, w)
-	case "boolean":
-		value, found := f.facts.boolean(w.field)
-		if w.index > 0 {
-			value, found = w.index%2 == 0, false
-		}
-		return filled{value, found}, true
-	}
-	return filled{value: nil}, true
-}
-
-// listed returns the values that const and enum allow.
-func listed(parts []*jsonschema.Schema) ([]any, bool) {
-	for _, s := range parts {
-		if s.Const != nil {
-			return []any{*s.Const}, true
-		}
-	}
-	for _, s := range parts {
-		if s.Enum != nil {
-			return s.Enum.Values, true
-		}
-	}
-	return nil, false
-}
-
-// chooseValue picks one of the listed values: the one the text speaks of, or
-// the default, or the first.
-func (f *filler) chooseValue(parts []*jsonschema.Schema, values []any, w want) (filled, bool) {
-	var allowed []any
-	for _, v := range values {
-		if satisfies(parts, v) {
-			allowed = append(allowed, v)
-		}
-	}
-	if len(allowed) == 0 {
-		return filled{}, false
-	}
-	if w.index == 0 {
-		if i, ok := f.facts.choose(w.field, allowed); ok {
-			return filled{allowed[i], true}, true
-		}
-		if given, ok := suggested(parts); ok {
-			return filled{value: given}, true
-		}
-		if slices.Contains(allowed, nil) {
-			return filled{value: nil}, true
-		}
-	}
-	return filled{value: allowed[w.index%len(allowed)]}, true
-}
-
-// suggested returns the default, or else the first example, that the schemas
-// give and allow.
-func suggested(parts []*jsonschema.Schema) (any, bool) {
-	for _, s := range parts {
-		if s.Default != nil && satisfies(parts, *s.Default) {
-			return *s.Default, true
-		}
-	}
-	for _, s := range parts {
-		if len(s.Examples) > 0 && satisfies(parts, s.Examples[0]) {
-			return s.Examples[0], true
-		}
-	}
-	return nil, false
-}
-
-// allKinds are the types of JSON values in the order in which they are tried.
-var allKinds = []string{"string", "object", "array", "integer", "number", "boolean", "null"}
-
-// kinds returns the types that the schemas allow, those first that their other
-// keywords speak of.
-func kinds(parts []*jsonschema.Schema) []string {
-	allowed := slices.Clone(allKinds)
-	for _, s := range parts {
-		if s.Types == nil {
-			continue
-		}
-		types := s.Types.ToStrings()
-		allowed = slices.DeleteFunc(allowed, func(kind string) bool {
-			return !slices.Contains(types, kind) && !(kind == "integer" && slices.Contains(types, "number"))
-		})
-	}
-	if i := slices.Index(allowed, "number"); i > 0 && allowed[i-1] == "integer" && allowsFraction(parts) {
-		allowed = slices.Delete(allowed, i-1, i)
-	}
-	hinted := func(kind string) bool {
-		return slices.ContainsFunc(parts, func(s *jsonschema.Schema) bool { return speaksOf(s, kind) })
-	}
-	slices.SortStableFunc(allowed, func(a, b string) int { return rankOf(hinted(a)) - rankOf(hinted(b)) })
-	return allowed
-}
-
-// allowsFraction reports whether the schemas say number and never integer.
-func allowsFraction(parts []*jsonschema.Schema) bool {
-	named := false
-	for _, s := range parts {
-		if s.Types != nil {
-			named = named || slices.Contains(s.Types.ToStrings(), "number")
-		}
-	}
-	return named
-}
-
-func rankOf(first bool) int {
-	if first {
-		return 0
-	}
-	return 1
-}
-
-// speaksOf reports whether a schema has keywords for a type of values.
-func speaksOf(s *jsonschema.Schema, kind string) bool {
-	switch kind {
-	case "object":
-		return s.Properties != nil || len(s.Required) > 0 || s.AdditionalProperties != nil || s.MinProperties != nil || s.PatternProperties != nil || s.PropertyNames != nil
-	case "array":
-		return s.Items != nil || s.Items2020 != nil || s.PrefixItems != nil || s.MinItems != nil || s.Contains != nil || s.UniqueItems
-	case "string":
-		return s.Pattern != nil || s.MinLength != nil || s.MaxLength != nil || s.Format != nil
-	case "integer", "number":
-		return s.Minimum != nil || s.Maximum != nil || s.ExclusiveMinimum != nil || s.ExclusiveMaximum != nil || s.MultipleOf != nil
+		f.mend(invalid, map[string]bool{})
 	}
 	return false
+}
+
+// mend mends the causes of an error, at most one at each place.
+func (f *filler) mend(e *jsonschema.ValidationError, mended map[string]bool) {
+	at := strings.Join(e.InstanceLocation, "/")
+	causes := e.Causes
+	switch e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf, *kind.Contains, *kind.MinContains: // one of them will do
+		const patience = 16 // rounds before the next is tried
+		f.tries["|"+at]++
+		if len(causes) > 0 {
+			causes = causes[f.tries["|"+at]/patience%len(causes):][:1]
+		}
+	}
+	for _, cause := range causes {
+		f.mend(cause, mended)
+	}
+	if len(causes) == 0 && !mended[at] {
+		mended[at] = true
+		f.tries[at]++
+		f.root = change(f.root, e.InstanceLocation, func(v any) any { return f.mended(v, e, f.tries[at]) })
+	}
+}
+
+// change returns a value with another one at a place in it.
+func change(v any, at []string, with func(any) any) any {
+	if len(at) == 0 {
+		return with(v)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		v[at[0]] = change(v[at[0]], at[1:], with)
+	case []any:
+		if i, err := strconv.Atoi(at[0]); err == nil && i < len(v) {
+			v[i] = change(v[i], at[1:], with)
+		}
+	}
+	return v
+}
+
+// mended returns what comes in the place of a value for which a keyword does not hold, for
+// the nth time.
+func (f *filler) mended(v any, e *jsonschema.ValidationError, n int) any {
+	object, _ := v.(map[string]any)
+	array, _ := v.([]any)
+	text, _ := v.(string)
+	add := func(names ...string) any {
+		for _, name := range names {
+			object[name] = nil
+		}
+		return object
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Type:
+		field := ""
+		if len(e.InstanceLocation) > 0 {
+			field = e.InstanceLocation[len(e.InstanceLocation)-1]
+		}
+		if number, ok := v.(json.Number); ok && slices.Contains(k.Want, "integer") && n > 1 {
+			whole, _ := new(big.Rat).SetString(string(number))
+			return decimal(new(big.Rat).SetInt(whole.Num().Div(whole.Num().Add(whole.Num(), whole.Denom()), whole.Denom())))
+		}
+		return map[string]any{"object": map[string]any{}, "array": []any{}, "string": f.facts.freeText(field), "integer": json.Number("0"),
+			"number": json.Number("0"), "boolean": false, "null": nil}[k.Want[n/2%len(k.Want)]]
+	case *kind.Const:
+		return k.Want
+	case *kind.Enum:
+		return k.Want[(n-1)%len(k.Want)]
+	case *kind.Required:
+		return add(k.Missing...)
+	case *kind.DependentRequired:
+		return add(k.Missing...)
+	case *kind.Dependency:
+		return add(k.Missing...)
+	case *kind.MinProperties:
+		return add(fmt.Sprintf("property%d", n))
+	case *kind.AdditionalProperties:
+		maps.DeleteFunc(object, func(name string, _ any) bool { return slices.Contains(k.Properties, name) })
+		return object
+	case *kind.MinItems, *kind.Contains, *kind.MinContains:
+		return append(array, nil)
+	case *kind.MaxItems:
+		return array[:k.Want]
+	case *kind.UniqueItems:
+		i := k.Duplicates[1]
+		key := fmt.Sprint(e.InstanceLocation, i)
+		f.tries[key]++
+		array[i] = varied(array[i], i, f.tries[key])
+		return array
+	case *kind.MinLength:
+		return firstRunes(strings.Repeat(cmp.Or(text, "x"), min(k.Want, 1<<14)), k.Want)
+	case *kind.MaxLength:
+		return firstRunes(text, k.Want)
+	case *kind.Pattern:
+		return sample(k.Want, n/8, n-1)
+	case *kind.Format:
+		return fmt.Sprintf(cmp.Or(formats[k.Want], "%d"), n)
+	case *kind.Minimum:
+		return decimal(k.Want)
+	case *kind.Maximum:
+		return decimal(k.Want)
+	case *kind.ExclusiveMinimum:
+		return decimal(new(big.Rat).Add(k.Want, big.NewRat(1, 1<<min(n/8, 60))))
+	case *kind.ExclusiveMaximum:
+		return decimal(new(big.Rat).Sub(k.Want, big.NewRat(1, 1<<min(n/8, 60))))
+	case *kind.MultipleOf:
+		times := new(big.Rat).Quo(k.Got, k.Want)
+		times.SetInt(times.Num().Div(times.Num(), times.Denom()))
+		return decimal(times.Mul(times.Add(times, big.NewRat(1, 1)), k.Want))
+	}
+	return varied(v, 1, n) // such as not
+}
+
+// varied returns another value: the first time by its position, and then one by one.
+func varied(v any, position, n int) any {
+	delta := int64(-1)
+	if n == 1 {
+		delta = int64(position)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name := range v {
+			v[name] = varied(v[name], position, n)
+		}
+		return v
+	case []any:
+		return append(v, delta)
+	case string:
+		return fmt.Sprintf("%d %s", position+n, v)
+	case bool:
+		return !v
+	}
+	number, _ := new(big.Rat).SetString(fmt.Sprint(v))
+	return decimal(new(big.Rat).Add(cmp.Or(number, new(big.Rat)), big.NewRat(delta, 1)))
+}
+
+// improve puts what the text says about a field in the place of what is there now, where
+// the whole stays valid, and reports whether it did.
+func (f *filler) improve(s *jsonschema.Schema, field string, now any, depth int, set func(any)) bool {
+	const deepest = 24
+	object, isObject := now.(map[string]any)
+	if s == nil || depth > deepest || isObject && s.Validate(now) != nil {
+		return false
+	}
+	for _, part := range slices.Concat([]*jsonschema.Schema{s.Ref, s.RecursiveRef}, s.AllOf, s.AnyOf, s.OneOf) {
+		if f.improve(part, field, now, depth+1, set) {
+			return true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if v, ok := object[name]; isObject && !f.improve(s.Properties[name], name, v, depth+1, func(v any) { object[name] = v }) && !ok {
+			delete(object, name)
+		}
+	}
+	for _, candidate := range f.facts.values(field, s) {
+		if isObject || s.Validate(candidate) != nil {
+			continue
+		}
+		if set(candidate); f.schema.Validate(f.root) == nil {
+			f.facts.used[strings.Trim(marshal(candidate), `"`)] = true
+			return true
+		}
+		set(now)
+	}
+	array, _ := now.([]any)
+	items, _ := s.Items.(*jsonschema.Schema)
+	for i := range array {
+		schemas := append(s.PrefixItems, cmp.Or(s.Items2020, items))
+		f.improve(schemas[min(i, len(schemas)-1)], field, array[i], depth+1, func(v any) { array[i] = v })
+	}
+	return false
+}
+
+// formats are how strings of a format are made, with a number that makes them differ.
+var formats = map[string]string{
+	"date": "2026-01-%02d", "time": "09:%02d:00Z", "date-time": "2026-01-01T09:%02d:00Z", "duration": "P%dD", "email": "user%d@example.com",
+	"hostname": "host%d.example.com", "ipv4": "192.0.2.%d", "ipv6": "2001:db8::%x", "uri": "https://example.com/%d", "uri-reference": "/%d",
+	"iri": "https://example.com/%d", "iri-reference": "/%d", "uri-template": "/%d", "uuid": "00000000-0000-4000-8000-%012x",
+	"json-pointer": "/%d", "relative-json-pointer": "%d", "regex": "^.{%d}", "semver": "1.0.%d", "period": "P%dD",
+}
+
+// decimal writes a number with as many digits as it needs, up to a bound.
+func decimal(v *big.Rat) json.Number {
+	const most = 400
+	if v.IsInt() {
+		return json.Number(v.Num().String())
+	}
+	digits, _ := v.FloatPrec()
+	return json.Number(strings.TrimRight(v.FloatString(min(max(digits, 1), most)), "0"))
+}
+
+// sample returns a string that a regular expression is likely to match: anchors are taken
+// for satisfied. Open repetitions are taken repeat times beyond their least, and different
+// indexes prefer different characters and branches.
+func sample(pattern string, index, repeat int) string {
+	const longest = 1 << 12
+	var out strings.Builder
+	var write func(re *syntax.Regexp)
+	write = func(re *syntax.Regexp) {
+		times, subs := map[syntax.Op]int{syntax.OpStar: repeat, syntax.OpPlus: 1 + repeat, syntax.OpQuest: min(repeat, 1)}, re.Sub
+		switch re.Op {
+		case syntax.OpLiteral:
+			out.WriteString(string(re.Rune))
+		case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+			bounds := append([]rune{'a', 'z'}, re.Rune...) // the last two are likeliest to be of letters
+			low, high := bounds[len(bounds)-2], bounds[len(bounds)-1]
+			out.WriteRune(low + rune(index)%(high-low+1))
+		case syntax.OpAlternate:
+			subs = subs[index%len(subs):][:1]
+		}
+		n, repeats := times[re.Op]
+		for i := 0; (i < n || i < 1 && !repeats) && out.Len() < longest; i++ {
+			for _, sub := range subs {
+				write(sub)
+			}
+		}
+	}
+	if re, err := syntax.Parse(pattern, syntax.Perl); err == nil {
+		write(re.Simplify())
+	}
+	return out.String()
 }

@@ -1,155 +1,161 @@
 package builtin
 
 import (
+	_ "embed"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/kljensen/snowball/english"
 )
 
-// longestWord is the most bytes of a run of letters that is looked at as a word.
-const longestWord = 64
+//go:embed words.txt
+var wordLists string
 
-// eachWord calls f with every word of s in order: a run of letters and digits,
-// apostrophes inside it included, or a single character of a script without
-// spaces.
-func eachWord(s string, f func(start, end int)) {
-	for i := 0; i < len(s); {
-		c, size := utf8.DecodeRuneInString(s[i:])
-		if !isWordRune(c) {
-			i += size
-			continue
-		}
-		end := i + size
-		if c < firstWide {
-			end = wordEnd(s, end)
-		}
-		f(i, end)
-		i = end
-	}
-}
-
-func wordEnd(s string, end int) int {
-	for end < len(s) {
-		c, size := utf8.DecodeRuneInString(s[end:])
-		if isApostrophe(c) {
-			next, _ := utf8.DecodeRuneInString(s[end+size:])
-			if !unicode.IsLetter(next) {
-				return end
+// lists are those of words.txt, by list and word or stem; a list "like" says what its words
+// are like. Like expressions they are made when they are first used: a program that never
+// asks this backend starts without that work.
+var lists = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{}
+	for line := range strings.Lines(wordLists) {
+		words := strings.Fields(line)
+		for _, word := range words[1:] {
+			for _, key := range []string{words[0] + " " + word, words[0] + " " + english.Stem(word, true)} {
+				all[key] = append(all[key], english.Stem(words[1], true))
 			}
-		} else if !isWordRune(c) || c >= firstWide {
-			return end
 		}
-		end += size
 	}
-	return end
+	return all
+})
+
+// in reports whether a list has a word.
+func in(list, word string) bool {
+	_, ok := lists()[list+" "+plain(word)]
+	return ok
 }
 
-func isWordRune(c rune) bool {
-	if c < utf8.RuneSelf {
-		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-	}
-	return unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c)
+func plain(word string) string { return strings.ReplaceAll(strings.ToLower(word), "’", "'") }
+
+func expression(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
-func isApostrophe(c rune) bool { return c == '\'' || c == '’' }
-
-// stemmer turns words into terms, which are what texts are compared by, and
-// remembers them: a long text has few different words. It is not safe for
-// concurrent use.
-type stemmer struct{ known map[string]meaning }
-
-// meaning is what is known of a word. Its term does not share the word's memory.
-type meaning struct {
-	term    string // the stem in lower case, or "" for a word too common or too long to tell texts apart
-	negates bool
+// tokenLen returns the bytes of the first token of s, which is not empty: up to eight
+// characters of ASCII, the first of which alone may be a space, or one other character.
+func tokenLen(s string) (n int) {
+	for n < min(len(s), 8) && s[n] < utf8.RuneSelf && (n == 0 || s[n] != ' ') {
+		n++
+	}
+	if n == 0 {
+		_, n = utf8.DecodeRuneInString(s)
+	}
+	return n
 }
 
-func newStemmer() *stemmer { return &stemmer{known: make(map[string]meaning)} }
-
-// look returns the meaning of a word.
-func (st *stemmer) look(word string) meaning {
-	if m, ok := st.known[word]; ok {
-		return m
+// countTokens returns how many tokens a text has, which is never more than bytes.
+func countTokens(s string) (count int) {
+	for ; s != ""; count++ {
+		s = s[tokenLen(s):]
 	}
-	var m meaning
-	if len(word) <= longestWord {
-		m = meaning{stem(word), isNegation(word)}
-	}
-	st.known[word] = m
-	return m
+	return count
 }
 
-// term returns the term of a word.
-func (st *stemmer) term(word string) string { return st.look(word).term }
-
-func stem(word string) string {
-	word = strings.ToLower(strings.ReplaceAll(word, "’", "'"))
-	word = strings.TrimSuffix(word, "'s")
-	if stopWords[word] || len(word) == 1 && word[0] >= 'a' {
-		return ""
+// wordsOf returns the words of s: runs of letters and digits, apostrophes inside them
+// included, and single characters of scripts without spaces.
+func wordsOf(s string) (words []string) {
+	apart := func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && c != '\'' && c != '’'
 	}
-	return strings.Clone(english.Stem(word, true))
+	for word := range strings.FieldsFuncSeq(s, apart) {
+		if word = strings.Trim(word, "'’"); strings.ContainsFunc(word, func(c rune) bool { return c >= 0x2E80 }) {
+			words = append(words, strings.Split(word, "")...)
+		} else if word != "" {
+			words = append(words, word)
+		}
+	}
+	return words
 }
 
-// list returns the terms of a text in order, repetitions included.
-func (st *stemmer) list(text string) []string {
-	var terms []string
-	eachWord(text, func(start, end int) {
-		if term := st.term(text[start:end]); term != "" {
+// stems remembers the terms of words: a long text has few different words. It is not safe
+// for concurrent use.
+type stems map[string]string
+
+// list returns the different terms of a text, by which texts are compared: the stems of
+// its words without those that are too common or too long to tell texts apart.
+func (st stems) list(text string) (terms []string) {
+	const longest = 64
+	seen := map[string]bool{"": true}
+	for _, word := range wordsOf(text) {
+		term, known := st[word]
+		if own := strings.TrimSuffix(plain(word), "'s"); !known {
+			if len(word) <= longest && !in("stop", own) && (len(own) > 1 || own < "a") {
+				term = english.Stem(own, true)
+			}
+			st[word] = term
+		}
+		if !seen[term] {
 			terms = append(terms, term)
 		}
-	})
+		seen[term] = true
+	}
 	return terms
 }
 
-// set returns the different terms of a text in the order of their first use.
-func (st *stemmer) set(text string) []string { return distinct(st.list(text)) }
-
-func distinct(terms []string) []string {
-	seen := make(map[string]bool, len(terms))
-	kept := terms[:0]
+// share returns how many of the terms are among others, from 0 to 1.
+func share(terms, others []string) float64 {
+	n := 0.0
 	for _, term := range terms {
-		if !seen[term] {
-			seen[term] = true
-			kept = append(kept, term)
+		if slices.Contains(others, term) {
+			n++
 		}
 	}
-	return kept
+	return n / max(float64(len(terms)), 1)
 }
 
-// wordSet makes a set of the words of a list separated by white space.
-func wordSet(list string) map[string]bool {
-	set := make(map[string]bool)
-	for word := range strings.FieldsSeq(list) {
-		set[word] = true
+var (
+	camel = expression(`(\p{Ll})(\p{Lu})|[_/-]`)
+	// ends is where a sentence may end.
+	ends = expression(`[.!?]["'”’)\]».!?]*(?:\s+|$)|[。！？]["'”’)\]»]*|\n\s*`)
+)
+
+// named separates the words of names such as unit_price and unitPrice.
+func named(name string) string { return camel().ReplaceAllString(name, "$1 $2") }
+
+// sentences cuts a text into sentences: parts of it without the space around them, none
+// empty, which together hold everything that is not space. A line ends a sentence unless
+// the next goes on in lower case.
+func sentences(text string) (found []string) {
+	start := 0
+	for _, at := range append(ends().FindAllStringIndex(text, -1), []int{len(text), len(text)}) {
+		before, mark := strings.TrimSpace(text[start:at[1]]), strings.TrimSpace(text[at[0]:at[1]])
+		last := strings.TrimSuffix(before[strings.LastIndexAny(before, " \n(")+1:], ".")
+		abbreviated := mark == "." && at[1] < len(text) && (in("abbreviation", last) || len(last) == 1 && last[0] < 'a')
+		if abbreviated || mark == "" && strings.Count(text[at[0]:at[1]], "\n") == 1 && strings.IndexFunc(text[at[1]:], unicode.IsLower) == 0 {
+			continue
+		}
+		if before != "" {
+			found = append(found, before)
+		}
+		start = at[1]
 	}
-	return set
+	return found
 }
 
-// stopWords carry grammar or politeness but no topic.
-var stopWords = wordSet(`
-	a an the this that these those some any each every all both such same other another
-	i me my mine myself we us our ours you your yours he him his she her hers it its they them their theirs one
-	am is are was were be been being do does did done doing have has had having
-	can could will would shall should may might must ought
-	isn't aren't wasn't weren't don't doesn't didn't haven't hasn't hadn't can't couldn't won't wouldn't shouldn't
-	cannot not no nor never none
-	i'm i've i'd i'll you're you've you'll he's she's it's we're we've they're that's there's what's who's where's how's let's
-	and or but if then else so because as while than too very also just only even still yet already
-	of in on at by for with about against between into through during before after above below to from up down out off over
-	under again further once here there when where why how what which who whom whose whether
-	please tell say says said give gives show explain know want wants like need needs let make makes get gets got go goes
-	ask asks answer question using use used based according following text user message
-	thanks thank hello hi hey ok okay yes well much many lot more most few
-`)
+// asks reports whether a sentence asks a question or, standing first or last, tells the
+// model to do something.
+func asks(sentence string, edge bool) bool {
+	words := slices.DeleteFunc(wordsOf(sentence), func(word string) bool { return in("polite", word) })
+	return strings.ContainsAny(sentence[max(0, len(sentence)-4):], "?？") || edge && len(words) > 0 && in("instruction", words[0])
+}
 
-// negations turn the meaning of a sentence around.
-var negations = wordSet(`not no never none nothing neither nor without cannot can't don't doesn't didn't isn't aren't
-	wasn't weren't won't wouldn't shouldn't couldn't haven't hasn't hadn't nobody hardly barely`)
-
-// isNegation reports whether a word as written negates.
-func isNegation(word string) bool {
-	return negations[strings.ToLower(strings.ReplaceAll(word, "’", "'"))]
+func firstRunes(text string, n int) string {
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i]
+		}
+	}
+	return text
 }
