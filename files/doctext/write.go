@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
-	"github.com/seed-506d8e5d/svc/files/internal/word"
+	"github.com/seed-506d8e5d/svc/files/internal/markdown"
 )
 
 // Characters that mean something to Word. Those that end rows and the cells of
@@ -36,11 +36,11 @@ const (
 // writer turns characters into lines of text, and the cells of rows into tables.
 type writer struct {
 	text      []byte
-	lineEnds  int        // due before the next text
-	due       string     // what the line of the paragraph begins with
-	paragraph int        // where the text of the paragraph begins
-	cell      int        // where the text of the cell begins, -1 outside of cells
-	table     word.Table // the open table
+	lineEnds  int            // due before the next text
+	due       string         // what the line of the paragraph begins with
+	paragraph int            // where the text of the paragraph begins
+	cell      int            // where the text of the cell begins, -1 outside of cells
+	table     markdown.Table // the open table
 	inTable   bool
 	dropped   bool // something in the row is not shown
 	inner     int  // cells of a nested table that ended in the line
@@ -80,7 +80,7 @@ func (w *writer) enterCell() {
 // endCell takes the text of the cell into the table.
 func (w *writer) endCell() {
 	w.enterCell()
-	w.table.Add(word.Cell{Text: strings.Trim(string(w.text[w.cell:]), "\n")})
+	w.table.Add(markdown.Cell{Text: strings.Trim(string(w.text[w.cell:]), "\n")})
 	w.text = w.text[:w.cell]
 	w.inTable, w.cell, w.lineEnds, w.inner = true, -1, 0, 0
 	w.begin()
@@ -105,7 +105,7 @@ func (w *writer) endTable() {
 	}
 	w.table.EndRow()
 	text := w.table.String()
-	w.table, w.inTable, w.cell = word.Table{}, false, -1
+	w.table, w.inTable, w.cell = markdown.Table{}, false, -1
 	between := "\n\n"
 	if text == "" { // a cell without text
 		between = "\n"

@@ -5,7 +5,7 @@ import (
 	"encoding/xml"
 	"strings"
 
-	"github.com/seed-506d8e5d/svc/files/internal/word"
+	"github.com/seed-506d8e5d/svc/files/internal/markdown"
 )
 
 // startDrawing handles what a drawing shows that is not text of the document: the
@@ -150,15 +150,15 @@ func (d *document) chart(id string) string {
 // seriesTable has a row for each category of the first series.
 func seriesTable(series []chartSeries) string {
 	rows := 0
-	var t word.Table
+	var t markdown.Table
 	t.StartRow()
-	t.Add(word.Cell{})
+	t.Add(markdown.Cell{})
 	for _, s := range series {
 		name := s.Given
 		if len(s.Name) > 0 {
 			name = s.Name[0].Value
 		}
-		t.Add(word.Cell{Text: name})
+		t.Add(markdown.Cell{Text: name})
 		rows = max(rows, len(s.Values), len(s.Y))
 	}
 	t.EndRow()
@@ -172,9 +172,9 @@ func seriesTable(series []chartSeries) string {
 	}
 	for i := range min(rows, maxPoints) {
 		t.StartRow()
-		t.Add(word.Cell{Text: at(i, series[0].Categories, series[0].Numbers, series[0].X)})
+		t.Add(markdown.Cell{Text: at(i, series[0].Categories, series[0].Numbers, series[0].X)})
 		for _, s := range series {
-			t.Add(word.Cell{Text: at(i, s.Values, s.Y)})
+			t.Add(markdown.Cell{Text: at(i, s.Values, s.Y)})
 		}
 		t.EndRow()
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/xml"
 	"strconv"
 	"strings"
+
+	"github.com/seed-506d8e5d/svc/files/internal/markdown"
 )
 
 // beginParagraph writes what begins the line of a paragraph whose properties have
@@ -78,7 +80,7 @@ func namedHeading(name string) int {
 func (w *walker) startHyperlink(e xml.StartElement) {
 	url := ""
 	if id := attr(e, "id"); w.doc.inBody && id != "" {
-		url = linkTarget(w.doc.links[id])
+		url = markdown.Address(w.doc.links[id])
 	}
 	w.story.startLink(url)
 }
@@ -92,27 +94,8 @@ func linkOfField(code string) string {
 	rest = strings.TrimSpace(rest)
 	if url, ok := strings.CutPrefix(rest, `"`); ok {
 		url, _, _ = strings.Cut(url, `"`)
-		return linkTarget(url)
+		return markdown.Address(url)
 	}
 	url, _, _ := strings.Cut(rest, " ")
-	return linkTarget(url)
-}
-
-// linkTarget returns an address as it stands in a link, "" for one that leads
-// nowhere outside of its author's machine.
-func linkTarget(url string) string {
-	scheme, rest, ok := strings.Cut(url, ":")
-	switch strings.ToLower(scheme) {
-	case "http", "https", "mailto", "ftp":
-	default:
-		return ""
-	}
-	const most = 2048
-	if !ok || rest == "" || len(url) > most || strings.ContainsAny(url, "<>\n") {
-		return ""
-	}
-	if strings.ContainsAny(url, " ()") {
-		return "<" + url + ">"
-	}
-	return url
+	return markdown.Address(url)
 }

@@ -3,23 +3,23 @@ package docxtext
 import (
 	"strings"
 
-	"github.com/seed-506d8e5d/svc/files/internal/word"
+	"github.com/seed-506d8e5d/svc/files/internal/markdown"
 )
 
 // story is text under construction: the body, a header, a note, a text box or a
 // cell of a table.
 type story struct {
 	text      []byte
-	lineEnds  int           // line ends due before the next text
-	due       string        // what begins the paragraph's line, due before its text
-	cell      *word.Cell    // what the story is the text of, or nil
-	tables    []*word.Table // open tables
-	links     []link        // open links
-	boxes     []string      // text boxes anchored in the open paragraph
-	fields    []field       // open fields
-	codes     int           // open fields that are still in their code
-	hidden    bool          // in a run that is not shown
-	font      string        // of the run
+	lineEnds  int               // line ends due before the next text
+	due       string            // what begins the paragraph's line, due before its text
+	cell      *markdown.Cell    // what the story is the text of, or nil
+	tables    []*markdown.Table // open tables
+	links     []link            // open links
+	boxes     []string          // text boxes anchored in the open paragraph
+	fields    []field           // open fields
+	codes     int               // open fields that are still in their code
+	hidden    bool              // in a run that is not shown
+	font      string            // of the run
 	run       run
 	paragraph paragraph
 }
@@ -103,17 +103,10 @@ func (s *story) endLink() {
 		return
 	}
 	text := string(s.text[l.from:])
-	if strings.TrimSpace(text) == "" || strings.ContainsAny(text, "\n[]") || isAddress(strings.TrimSpace(text), l.url) {
+	if !markdown.IsLink(text, l.url) {
 		return
 	}
 	s.text = append(s.text[:l.from], "["+text+"]("+l.url+")"...)
-}
-
-// isAddress reports whether the text of a link is its address, in full or without
-// the beginning.
-func isAddress(text, url string) bool {
-	text, url = strings.TrimSuffix(text, "/"), strings.TrimSuffix(url, "/")
-	return strings.HasSuffix(url, text) && len(url)-len(text) <= len("https://www.")
 }
 
 // maxCode is how much of a field's code is kept.
@@ -187,7 +180,7 @@ func (s *story) endParagraph() {
 }
 
 // table is the innermost open table, or nil.
-func (s *story) table() *word.Table {
+func (s *story) table() *markdown.Table {
 	if n := len(s.tables); n > 0 {
 		return s.tables[n-1]
 	}

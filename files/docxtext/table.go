@@ -4,7 +4,7 @@ import (
 	"encoding/xml"
 	"strconv"
 
-	"github.com/seed-506d8e5d/svc/files/internal/word"
+	"github.com/seed-506d8e5d/svc/files/internal/markdown"
 )
 
 // maxTables bounds how deep tables stand in each other. What is deeper is text.
@@ -12,7 +12,7 @@ const maxTables = 16
 
 func (w *walker) startTable() {
 	if len(w.outer) < maxOuter && len(w.story.tables) < maxTables {
-		w.story.tables = append(w.story.tables, &word.Table{})
+		w.story.tables = append(w.story.tables, &markdown.Table{})
 		w.open[len(w.open)-1].table = true
 	}
 }
@@ -32,7 +32,7 @@ func (w *walker) startCell() {
 		return
 	}
 	w.openStory()
-	w.story.cell = &word.Cell{}
+	w.story.cell = &markdown.Cell{}
 }
 
 func (w *walker) cellProperty(e xml.StartElement) {

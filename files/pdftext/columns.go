@@ -53,7 +53,7 @@ const (
 // splitAt divides a line at the gutter x.
 func splitAt(ln line, x float64) (s side, left, right line) {
 	switch {
-	case ln.literal || !isLevel(ln):
+	case !isLevel(ln):
 		return sideAcross, ln, line{}
 	case ln.end.x <= x:
 		return sideLeft, ln, line{}
@@ -62,13 +62,30 @@ func splitAt(ln line, x float64) (s side, left, right line) {
 	}
 	for i, g := range ln.gaps {
 		if g.from.x <= x && x <= g.to.x {
-			left, right = ln, ln
-			left.text, left.end, left.gaps = ln.text[:g.at], g.from, ln.gaps[:i]
-			right.text, right.start, right.gaps = ln.text[g.at:], g.to, nil
+			left, right = ln.cut(0, g.at), ln.cut(g.at, len(ln.text))
+			left.end, left.gaps, left.blank = g.from, ln.gaps[:i], ln.blank
+			right.start = g.to
 			return sideBoth, left, right
 		}
 	}
 	return sideAcross, ln, line{}
+}
+
+// cut returns the part of a line from one of its characters to another, whose
+// sizes and weights are as those of the whole. It has no gaps.
+func (ln line) cut(from, to int) line {
+	part := ln
+	part.text, part.at, part.gaps = ln.text[from:to:to], ln.at[from:to:to], nil
+	share := float64(to-from) / float64(max(1, len(ln.text)))
+	part.large *= share
+	part.shown, part.bold = int(math.Ceil(float64(part.shown)*share)), int(math.Ceil(float64(part.bold)*share))
+	if from < len(ln.at) {
+		part.start.x = float64(ln.at[from])
+	}
+	if to < len(ln.at) {
+		part.end.x, part.blank = float64(ln.at[to]), false
+	}
+	return part
 }
 
 // isLevel reports whether a line runs from left to right in the order drawn.

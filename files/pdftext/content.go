@@ -21,6 +21,7 @@ type interpreter struct {
 	doc    *document
 	out    *layout
 	page   *rectangle   // nil to draw what lies outside, too
+	turn   matrix       // of the page
 	active map[int]bool // forms being drawn, by identity
 	depth  int
 	marks  markStack
@@ -36,6 +37,7 @@ type stream struct {
 	saved      []graphicsState
 	textMatrix matrix
 	lineMatrix matrix
+	path       path
 	shown      int // bytes of the strings being shown
 }
 
@@ -121,7 +123,9 @@ func (s *stream) operator(op string, outer int) {
 			s.marks.pop()
 		}
 	default:
-		s.textOperator(op)
+		if !s.pathOperator(op) {
+			s.textOperator(op)
+		}
 	}
 }
 

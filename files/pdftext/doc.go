@@ -22,15 +22,24 @@
 //
 // Then the pages are drawn, on nothing but a list of glyphs with places.
 //
-//   - pagetext.go: a page and its form fields (7.7.3, 12.5)
-//   - content.go, form.go, marked.go, textstate.go, matrix.go: content streams
+//   - pagetext.go: a page (7.7.3); annotation.go: what is laid over it (12.5)
+//   - content.go, form.go, ruling.go, marked.go, textstate.go, matrix.go: content streams
 //     (7.8, 8.3 to 8.10, 9.3, 9.4, 14.6)
 //   - font.go, simplefont.go, compositefont.go: fonts (9.5 to 9.7)
 //   - encoding.go, glyphs.go, cmap.go, charset.go: from codes to characters (9.10)
 //   - truetype.go, type1.go, cff.go, fontnames.go: what font programs know of it
 //   - layout.go, columns.go, bidi.go, clean.go: from glyphs to words and lines
 //
+// Last the lines become Markdown, where it is certain what they are, without a word
+// more or less. Headings are larger than the usual text, or bold and apart; tables
+// are rows between bars; form fields and comments stand where they are on the page,
+// and links have their addresses.
+//
+//   - inset.go: fields, comments and links in the lines
+//   - table.go, grid.go, aligned.go: tables, drawn with rules or set in columns
+//   - outline.go: headings
+//
 // What is not read: XFA forms, text outlines, and fonts that keep to themselves
 // which characters their glyphs are; those glyphs are U+FFFD and are counted in
-// [Result]. Tables come as lines with tabs.
+// [Result].
 package pdftext

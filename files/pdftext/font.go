@@ -1,6 +1,9 @@
 package pdftext
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Fonts (ISO 32000-2, 9.5 to 9.10): from the bytes of a shown string to
 // characters and widths.
@@ -20,6 +23,8 @@ type font struct {
 	simple    *simpleFont
 	composite *compositeFont
 	type3     bool
+	bold      bool
+	fixed     bool // its letters are equally wide
 }
 
 func (f *font) vertical() bool { return f.composite != nil && f.composite.vertical }
@@ -109,6 +114,7 @@ func (d *document) font(n node) *font {
 
 func (d *document) readFont(n node) *font {
 	f := &font{type3: n.key("Subtype").name() == "Type3"}
+	f.bold, f.fixed = looksOf(n)
 	to := n.key("ToUnicode")
 	switch {
 	case to.isStream():
@@ -146,4 +152,21 @@ func baseName(n node) string {
 		return base[7:]
 	}
 	return base
+}
+
+// looksOf tells whether a font is bold and whether its letters are equally wide, by
+// its descriptor or else by its name.
+func looksOf(n node) (bold, fixed bool) {
+	const fixedPitch, forceBold, semibold = 1, 1 << 18, 600
+	descriptor := n.key("FontDescriptor")
+	if descendants := n.key("DescendantFonts"); descendants.isArray() {
+		descriptor = descendants.index(0).key("FontDescriptor")
+	}
+	flags, base := descriptor.key("Flags").int(), strings.ToLower(baseName(n))
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(base, part) })
+	}
+	bold = flags&forceBold != 0 || descriptor.key("FontWeight").int() >= semibold ||
+		has("bold", "black", "heavy", "demi", "-bd", "cmbx", "cmssbx", "sfbx")
+	return bold, flags&fixedPitch != 0 || has("courier", "mono", "cmtt", "sftt", "consol", "menlo", "typewriter")
 }

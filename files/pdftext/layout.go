@@ -30,22 +30,29 @@ type placed struct {
 	start, end vector
 	direction  vector // of the baseline, a unit vector
 	size       float64
+	bold       bool
+	fixed      bool // of a font whose letters are equally wide
 }
 
 // line is a row of glyphs.
 type line struct {
 	text      []rune
+	at        []float32 // where each of text begins, from left to right
 	start     vector
 	end       vector
 	direction vector
 	size      float64
+	shown     int     // how many of text are drawn, others are spaces
+	large     float64 // the sizes of those, added up
+	bold      int     // how many of them are bold
+	fixed     bool    // the first of them is of a font with equally wide letters
 	gaps      []gap
 	forward   int    // right-to-left letters drawn to the right of the one before
 	backward  int    // and to the left
 	tail      []rune // what was drawn before text, to the right of it
+	tailAt    []float32
 	tailStart vector
 	blank     bool // a blank line follows
-	literal   bool // no place on the page
 }
 
 // gap is a wide space within a line, behind the first at characters.
@@ -67,16 +74,21 @@ const doubleShift = 0.1
 const maxSpots = 200_000
 
 type layout struct {
-	out     strings.Builder
-	hyphen  bool // out lacks the hyphen that the last line ended in
-	lines   []line
-	line    line
-	last    placed
-	hasLast bool
-	pending bool   // a space was shown
-	run     vector // where the glyphs began that follow each other to the right
-	spots   map[spot]vector
-	runes   int // held in lines
+	out       strings.Builder
+	hyphen    bool // out lacks the hyphen that the last line ended in
+	outline   outline
+	lines     []line
+	insets    [][]line // what annotations add to the page
+	links     []link
+	addresses int // bytes of addresses of links written
+	rules     ruling
+	line      line
+	last      placed
+	hasLast   bool
+	pending   bool   // a space was shown
+	run       vector // where the glyphs began that follow each other to the right
+	spots     map[spot]vector
+	runes     int // held in lines
 }
 
 func newLayout() *layout { return &layout{spots: map[spot]vector{}} }
@@ -84,13 +96,14 @@ func newLayout() *layout { return &layout{spots: map[spot]vector{}} }
 // size is how many bytes of text there are, about.
 func (l *layout) size() int { return l.out.Len() + l.runes }
 
-// text returns the text so far, "" if there is nothing but page breaks.
+// text returns the text so far with its headings, "" if there is nothing but page
+// breaks.
 func (l *layout) text() string {
 	s := l.out.String()
 	if strings.TrimSpace(s) == "" {
 		return ""
 	}
-	return s
+	return l.outline.mark(s)
 }
 
 // place adds a glyph.
@@ -217,50 +230,48 @@ func (l *layout) back(p placed, isBlank, rtl bool) {
 // prepend makes room to the left of the line, for the next run of a line that
 // is drawn in visual order but from right to left.
 func (l *layout) prepend() {
-	l.line.tail = l.whole()
+	l.joinTail()
+	l.line.tail, l.line.tailAt = l.line.text, l.line.at
 	l.line.tailStart = l.line.start
-	l.line.text, l.line.gaps = nil, nil
+	l.line.text, l.line.at, l.line.gaps = nil, nil, nil
 	l.pending = false
 }
 
-// whole is the text of the line with what was drawn to the right of it.
-func (l *layout) whole() []rune {
+// joinTail puts what was drawn to the right of the line back behind it.
+func (l *layout) joinTail() {
 	if l.line.tail == nil {
-		return l.line.text
+		return
 	}
 	if gap := l.line.tailStart.minus(l.line.end).dot(l.line.direction); gap > wordGap*l.line.size {
 		l.space(' ')
 	}
-	return append(l.line.text, l.line.tail...)
+	l.line.text, l.line.at = append(l.line.text, l.line.tail...), append(l.line.at, l.line.tailAt...)
 }
 
 // space adds a space or a tab unless there is one.
 func (l *layout) space(r rune) {
 	if n := len(l.line.text); n > 0 && l.line.text[n-1] != ' ' && l.line.text[n-1] != '\t' {
 		l.line.text = append(l.line.text, r)
+		l.line.at = append(l.line.at, float32(l.line.end.x))
 	}
 	l.pending = false
 }
 
 func (l *layout) append(p placed) {
 	if len(l.line.text) == 0 {
-		l.line.start, l.line.direction, l.line.size = p.start, p.direction, p.size
+		l.line.start, l.line.direction, l.line.size, l.line.fixed = p.start, p.direction, p.size, p.fixed
 	}
-	before := len(l.line.text)
-	l.line.text = append(l.line.text, []rune(p.text)...)
+	for _, r := range p.text {
+		l.line.text = append(l.line.text, r)
+		l.line.at = append(l.line.at, float32(p.start.x))
+		l.line.shown++
+		l.line.large += p.size
+		if p.bold {
+			l.line.bold++
+		}
+		l.runes++
+	}
 	l.line.end = p.end
-	l.runes += len(l.line.text) - before
-}
-
-// literal adds text that has no place on the page, line by line.
-func (l *layout) literal(s string) {
-	l.breakAway()
-	for part := range strings.SplitSeq(strings.ReplaceAll(s, "\r", "\n"), "\n") {
-		l.line.text = []rune(cleanText(part))
-		l.line.literal = true
-		l.runes += len(l.line.text)
-		l.breakLine(false)
-	}
 }
 
 // breakAway ends the line; what comes next has nothing to do with it.
@@ -272,7 +283,7 @@ func (l *layout) breakAway() {
 // breakLine ends the line; blank says that a blank line follows.
 func (l *layout) breakLine(blank bool) {
 	l.pending = false
-	l.line.text = l.whole()
+	l.joinTail()
 	if len(l.line.text) > 0 {
 		l.line.blank = blank
 		l.lines = append(l.lines, l.line)
@@ -283,36 +294,57 @@ func (l *layout) breakLine(blank bool) {
 // endPage writes the lines of the page and a form feed.
 func (l *layout) endPage() {
 	l.breakLine(false)
-	for _, ln := range readingOrder(l.lines) {
-		l.write(ln)
+	lines := insertInsets(readingOrder(l.lines), l.insets)
+	l.insertLinks(lines)
+	l.outline.newPage()
+	for _, ln := range lines {
+		l.outline.count(ln)
 	}
-	if l.hyphen {
-		l.out.WriteString("-\n")
-		l.hyphen = false
+	for _, b := range findTables(lines, &l.rules) {
+		if b.table != "" {
+			l.writeTable(b.table)
+			continue
+		}
+		l.write(b.line)
 	}
+	l.endHyphen("\n")
 	l.out.WriteByte('\f')
-	l.lines = l.lines[:0]
+	l.lines, l.insets, l.links = l.lines[:0], nil, nil
+	l.rules.clear()
 	l.runes = 0
 	l.hasLast = false
 	clear(l.spots)
 }
 
-// write adds a line to the text and joins words that were divided.
-func (l *layout) write(ln line) {
+// endHyphen gives the last line its hyphen back.
+func (l *layout) endHyphen(after string) {
+	if l.hyphen {
+		l.out.WriteString("-" + after)
+	}
+	l.hyphen = false
+}
+
+// string is the text of the line in the order in which to read it.
+func (ln line) string() string {
 	runes := ln.text
 	if ln.forward > ln.backward {
 		runes = logicalOrder(runes)
 	}
-	s := foldForms(strings.Trim(string(runes), " \t"))
+	return foldForms(strings.Trim(string(runes), " \t"))
+}
+
+// write adds a line to the text and joins words that were divided.
+func (l *layout) write(ln line) {
+	s := ln.string()
 	if s == "" {
 		return
 	}
-	if l.hyphen {
-		if r, _ := utf8.DecodeRuneInString(s); !unicode.IsLower(r) {
-			l.out.WriteString("-\n")
-		}
-		l.hyphen = false
+	joins := l.hyphen && startsLower(s)
+	if !joins {
+		l.endHyphen("\n")
+		l.outline.add(l.out.Len(), ln, s)
 	}
+	l.hyphen = false
 	if !ln.blank && isDivided(s) {
 		l.out.WriteString(s[:len(s)-1])
 		l.hyphen = true
@@ -323,6 +355,22 @@ func (l *layout) write(ln line) {
 	if ln.blank {
 		l.out.WriteByte('\n')
 	}
+}
+
+// writeTable adds a table to the text, between blank lines.
+func (l *layout) writeTable(table string) {
+	l.endHyphen("\n")
+	if written := l.out.String(); !strings.HasSuffix(written, "\n\n") && written != "" && !strings.HasSuffix(written, "\f") {
+		l.out.WriteByte('\n')
+	}
+	l.out.WriteString(table)
+	l.out.WriteString("\n\n")
+	l.outline.afterTable()
+}
+
+func startsLower(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLower(r)
 }
 
 // isDivided reports whether a line ends in a lower-case letter and a hyphen.

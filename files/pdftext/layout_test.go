@@ -65,7 +65,7 @@ func TestColumns(t *testing.T) {
 		l.endPage()
 		out := ""
 		for line := range strings.Lines(l.text()) {
-			out += line[:1]
+			out += strings.TrimLeft(line, "| -")[:1]
 		}
 		return strings.TrimRight(strings.ReplaceAll(out, "\n", ""), "\f")
 	}

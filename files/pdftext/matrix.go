@@ -18,6 +18,11 @@ func (m matrix) then(n matrix) matrix {
 	}
 }
 
+// apply is where a point comes to lie.
+func (m matrix) apply(v vector) vector {
+	return vector{v.x*m[0] + v.y*m[2] + m[4], v.x*m[1] + v.y*m[3] + m[5]}
+}
+
 // vector is a point or a direction.
 type vector struct{ x, y float64 }
 

@@ -9,6 +9,7 @@ import "strings"
 type page struct {
 	resources object
 	box       object // MediaBox
+	rotate    object
 	contents  object
 	annots    object
 }
@@ -75,6 +76,9 @@ func inherit(o object, from page) page {
 	}
 	if b := o.get("MediaBox"); b.kind != null {
 		from.box = b
+	}
+	if r := o.get("Rotate"); r.kind != null {
+		from.rotate = r
 	}
 	return from
 }

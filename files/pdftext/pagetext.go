@@ -1,11 +1,9 @@
 package pdftext
 
-import "math"
+// Pages (ISO 32000-2, 7.7.3.3), as they are shown: turned to where their text is to
+// be read from.
 
-// Pages (ISO 32000-2, 7.7.3.3) and the annotations whose text is drawn on them
-// (12.5): form fields, free text and stamps.
-
-// rectangle is a page's MediaBox.
+// rectangle is a box on a page.
 type rectangle struct{ left, bottom, right, top float64 }
 
 // holds reports whether a point lies in the rectangle or close to it.
@@ -27,10 +25,33 @@ func rectangleOf(n node) *rectangle {
 	return r
 }
 
+// turned is the box after a quarter turn or several.
+func (r rectangle) turned(by matrix) rectangle {
+	a, b := by.apply(vector{r.left, r.bottom}), by.apply(vector{r.right, r.top})
+	return rectangle{min(a.x, b.x), min(a.y, b.y), max(a.x, b.x), max(a.y, b.y)}
+}
+
+// turnOf is how a page is turned clockwise, in degrees, before it is shown.
+func turnOf(degrees int) matrix {
+	switch ((degrees % 360) + 360) % 360 {
+	case 90:
+		return matrix{0, -1, 1, 0, 0, 0}
+	case 180:
+		return matrix{-1, 0, 0, -1, 0, 0}
+	case 270:
+		return matrix{0, 1, -1, 0, 0, 0}
+	}
+	return identityMatrix
+}
+
 func (d *document) readPage(p page, out *layout) {
-	in := &interpreter{doc: d, out: out, page: rectangleOf(d.file.node(p.box)), active: map[int]bool{}}
+	in := &interpreter{doc: d, out: out, turn: turnOf(d.file.node(p.rotate).int()), active: map[int]bool{}}
+	if box := rectangleOf(d.file.node(p.box)); box != nil {
+		shown := box.turned(in.turn)
+		in.page = &shown
+	}
 	res := d.resources(d.file.node(p.resources), nil)
-	start := graphicsState{ctm: identityMatrix, text: textState{scale: 1}}
+	start := graphicsState{ctm: in.turn, text: textState{scale: 1}}
 	in.run(d.contents(d.file.node(p.contents)), res, start)
 	for _, n := range d.annotations(p.annots) {
 		if !d.meter.alive() {
@@ -38,39 +59,6 @@ func (d *document) readPage(p page, out *layout) {
 		}
 		in.annotation(n, res, start)
 	}
-}
-
-// maxAnnotations bounds the annotations of one page.
-const maxAnnotations = 20_000
-
-// annotations lists those annotations of a page whose text is drawn on it, each
-// once.
-func (d *document) annotations(o object) (out []node) {
-	list := d.file.node(o)
-	seen := map[int]bool{}
-	for i := range min(list.length(), maxAnnotations) {
-		n := list.index(i)
-		if id := n.identity(); id != 0 && seen[id] {
-			continue
-		}
-		seen[n.identity()] = true
-		switch n.key("Subtype").name() {
-		case "Widget", "FreeText", "Stamp":
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-// field returns an entry that a field may have from a parent (12.7.4.2).
-func (n node) field(key string) node {
-	for range maxRefChain {
-		if v := n.key(key); v.value.kind != null {
-			return v
-		}
-		n = n.key("Parent")
-	}
-	return node{}
 }
 
 // contents joins the content streams of a page.
@@ -86,72 +74,4 @@ func (d *document) contents(n node) (data []byte) {
 		}
 	}
 	return data
-}
-
-// Annotation flags (table 167) that keep an annotation off the page.
-const (
-	flagHidden = 1 << 1
-	flagNoView = 1 << 5
-)
-
-// annotation draws the normal appearance of an annotation or, where it has
-// none, writes its value.
-func (in *interpreter) annotation(n node, res *resources, state graphicsState) {
-	if n.key("F").int()&(flagHidden|flagNoView) != 0 {
-		return
-	}
-	in.out.breakAway()
-	appearance := n.key("AP").key("N")
-	if appearance.isDict() { // one for each state
-		appearance = appearance.key(n.key("AS").name())
-	}
-	if !appearance.isStream() {
-		in.out.literal(fieldValue(n))
-		return
-	}
-	rect := rectangleOf(n.key("Rect"))
-	if rect == nil {
-		return
-	}
-	state.ctm = rect.fit(appearance)
-	page := in.page
-	in.page = rect // a field may be scrolled
-	in.drawForm(appearance, res, state)
-	in.page = page
-	in.out.breakAway()
-}
-
-// fit returns what moves and scales the box of an appearance stream, after its
-// own Matrix, into the rectangle (12.5.5, algorithm 8.1).
-func (r rectangle) fit(appearance node) matrix {
-	box := rectangleOf(appearance.key("BBox"))
-	if box == nil {
-		return translation(r.left, r.bottom)
-	}
-	own := identityMatrix
-	if m, ok := appearance.key("Matrix").numbers(6); ok {
-		own = matrix(m)
-	}
-	drawn := rectangle{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	for _, corner := range []vector{{box.left, box.bottom}, {box.left, box.top}, {box.right, box.bottom}, {box.right, box.top}} {
-		at := translation(corner.x, corner.y).then(own)
-		drawn = rectangle{min(drawn.left, at[4]), min(drawn.bottom, at[5]), max(drawn.right, at[4]), max(drawn.top, at[5])}
-	}
-	x, y := 1.0, 1.0
-	if w, h := drawn.right-drawn.left, drawn.top-drawn.bottom; w > 0 && h > 0 {
-		x, y = (r.right-r.left)/w, (r.top-r.bottom)/h
-	}
-	return matrix{x, 0, 0, y, r.left - drawn.left*x, r.bottom - drawn.bottom*y}
-}
-
-// fieldValue is the text of an annotation that was never drawn: a text or choice
-// field's value, or the contents of free text.
-func fieldValue(n node) string {
-	if n.key("Subtype").name() == "FreeText" {
-		return decodeText(n.key("Contents").bytes())
-	}
-	if kind := n.field("FT").name(); kind == "Tx" || kind == "Ch" {
-		return decodeText(n.field("V").bytes())
-	}
-	return ""
 }

@@ -79,7 +79,7 @@ func setDefault[T int | int64](field *T, value T) {
 
 // Result is what Extract found. A scan without text has no glyphs.
 type Result struct {
-	Text     string // UTF-8; each page ends in a form feed
+	Text     string // Markdown in UTF-8; each page ends in a form feed
 	Pages    int    // pages read
 	Repaired bool   // the file was damaged or cut short; Text is what is still there
 	Glyphs   int    // glyphs shown on all pages

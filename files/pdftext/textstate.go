@@ -16,6 +16,7 @@ type textState struct {
 	scale     float64 // horizontal, 1 for 100 %
 	leading   float64
 	rise      float64
+	mode      int // of rendering: what is done with the glyphs' outlines
 }
 
 func (s *stream) textOperator(op string) {
@@ -38,6 +39,8 @@ func (s *stream) textOperator(op string) {
 		t.leading = s.number(0, 1)
 	case "Ts":
 		t.rise = s.number(0, 1)
+	case "Tr":
+		t.mode = int(s.number(0, 1))
 	case "Td":
 		s.nextLine(s.number(0, 2), s.number(1, 2))
 	case "TD":
@@ -124,6 +127,9 @@ const (
 	minTracked  = 5
 )
 
+// fillAndStroke is the text rendering mode that makes letters heavier.
+const fillAndStroke = 2
+
 // showGlyph places one glyph and moves on by its width.
 func (s *stream) showGlyph(g glyph) {
 	t := &s.state.text
@@ -155,6 +161,7 @@ func (s *stream) showGlyph(g glyph) {
 	p := placed{
 		text: g.text, start: vector{rendering[4], rendering[5]}, end: vector{after[4], after[5]},
 		size: vector{rendering[2], rendering[3]}.length(), direction: direction.unit(),
+		bold: t.font.bold || t.mode == fillAndStroke, fixed: t.font.fixed,
 	}
 	if t.font.type3 { // its font size says little
 		if h := p.end.minus(p.start).length(); h > 0 && (p.size < h/3 || p.size > h*20) {

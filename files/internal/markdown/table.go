@@ -1,4 +1,6 @@
-package word
+// Package markdown writes what the readers of documents find beside plain lines, as
+// models read it: tables and links.
+package markdown
 
 import "strings"
 

@@ -1,15 +1,15 @@
-package word_test
+package markdown_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/seed-506d8e5d/svc/files/internal/word"
+	"github.com/seed-506d8e5d/svc/files/internal/markdown"
 )
 
 func TestTables(t *testing.T) {
 	long := strings.Repeat("x", 2000)
-	type cells = []word.Cell
+	type cells = []markdown.Cell
 	for _, c := range []struct {
 		name  string
 		rows  []cells
@@ -27,7 +27,7 @@ func TestTables(t *testing.T) {
 		{"nothing above", []cells{{{Above: true}, {Text: "a"}}}, "| | a |\n| --- | --- |", "; a"},
 		{"long text once", []cells{{{Text: long, Span: 2}}}, "| " + long + " | |\n| --- | --- |", long + "; "},
 	} {
-		var table word.Table
+		var table markdown.Table
 		for _, row := range c.rows {
 			table.StartRow()
 			for _, cell := range row {
@@ -42,9 +42,9 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s: inside of a cell: got %q, want %q", c.name, got, c.inner)
 		}
 	}
-	var wide word.Table
-	wide.Add(word.Cell{Span: 1 << 30, Text: long})
-	wide.Add(word.Cell{Span: 1 << 30, Text: "short"})
+	var wide markdown.Table
+	wide.Add(markdown.Cell{Span: 1 << 30, Text: long})
+	wide.Add(markdown.Cell{Span: 1 << 30, Text: "short"})
 	if got := wide.String(); len(got) > 10_000 {
 		t.Errorf("a cell over too many columns is %d bytes", len(got))
 	}

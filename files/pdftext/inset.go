@@ -1,0 +1,353 @@
+package pdftext
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+
+	"github.com/seed-506d8e5d/svc/files/internal/markdown"
+)
+
+// What annotations add to the lines of a page: the text of form fields and
+// comments at its place, and the addresses of links.
+
+const (
+	insetShift = 0.7  // ems off the baseline of the line that an inset goes into
+	insetReach = 20.0 // ems from that line
+	insetSize  = 10.0 // of text that says nothing of its size
+
+	maxBeside = 500  // lines at one height that are looked at
+	maxJoined = 5000 // characters of a line that something is put into
+)
+
+// inset adds text that is not drawn, line by line, in a box.
+func (l *layout) inset(s string, box rectangle) {
+	var lines []line
+	all := strings.Split(strings.ReplaceAll(s, "\r", "\n"), "\n")
+	height := (box.top - box.bottom) / float64(len(all))
+	size := min(max(height*0.7, 1), insetSize)
+	for i, part := range all {
+		runes := []rune(strings.TrimSpace(cleanText(part)))
+		if len(runes) == 0 {
+			continue
+		}
+		y := box.top - height*float64(i) - (height+0.7*size)/2
+		ln := line{text: runes, at: make([]float32, len(runes)), start: vector{box.left, y}, size: size, direction: vector{1, 0},
+			shown: len(runes), large: size * float64(len(runes))}
+		for j := range ln.at {
+			ln.at[j] = float32(box.left)
+		}
+		ln.end = vector{max(box.left, min(box.right, box.left+0.5*size*float64(len(runes)))), y}
+		lines = append(lines, ln)
+		l.runes += len(runes)
+	}
+	if same := func(other []line) bool { return slices.EqualFunc(lines, other, line.isCopy) }; len(lines) > 0 && !slices.ContainsFunc(l.insets[max(0, len(l.insets)-maxCopies):], same) {
+		l.insets = append(l.insets, lines)
+	}
+}
+
+// maxCopies is how far apart, in insets, two of the same are known for that.
+const maxCopies = 100
+
+// isCopy reports whether two lines say the same and it is a comment, of which one
+// is enough.
+func (ln line) isCopy(other line) bool {
+	return slices.Equal(ln.text, other.text) && strings.HasPrefix(string(ln.text), "[Comment")
+}
+
+// heights finds lines by how high on the page they are.
+type heights struct {
+	lines []line
+	order []int // of lines, from the top
+}
+
+func newHeights(lines []line) heights {
+	h := heights{lines: lines}
+	for i, ln := range lines {
+		if ln.direction.x > 0.99 {
+			h.order = append(h.order, i)
+		}
+	}
+	slices.SortStableFunc(h.order, func(a, b int) int { return cmp.Compare(lines[b].start.y, lines[a].start.y) })
+	return h
+}
+
+// below returns where the lines at a height and below it begin.
+func (h heights) below(y float64) int {
+	return sort.Search(len(h.order), func(i int) bool { return h.lines[h.order[i]].start.y <= y })
+}
+
+// between returns the lines from a height down to another, up to a bound.
+func (h heights) between(top, bottom float64) []int {
+	from := h.below(top)
+	to := from
+	for to < min(len(h.order), from+maxBeside) && h.lines[h.order[to]].start.y >= bottom {
+		to++
+	}
+	return h.order[from:to]
+}
+
+// insertInsets puts insets where they are: into the line that they stand in, or
+// behind the one above. Those of several lines stay together.
+func insertInsets(lines []line, insets [][]line) []line {
+	if len(insets) == 0 {
+		return lines
+	}
+	slices.SortStableFunc(insets, func(a, b []line) int {
+		return cmp.Or(cmp.Compare(b[0].start.y, a[0].start.y), cmp.Compare(a[0].start.x, b[0].start.x))
+	})
+	h := newHeights(lines)
+	after := map[int][]line{} // by the line above, -1 for none
+	var rest []line
+	for _, inset := range insets {
+		in := inset[0]
+		if in.direction.x <= 0.99 {
+			rest = append(rest, inset...)
+			continue
+		}
+		if i := h.rowOf(in); i >= 0 && len(inset) == 1 {
+			lines[i] = lines[i].with(in)
+			continue
+		}
+		above := h.above(in)
+		if n := len(after[above]); n > 0 && len(inset) == 1 && after[above][n-1].isRowOf(in) {
+			after[above][n-1] = after[above][n-1].with(in)
+			continue
+		}
+		after[above] = append(after[above], inset...)
+	}
+	out := slices.Clone(after[-1])
+	for i, ln := range lines {
+		if n := len(after[i]); n > 0 {
+			after[i][n-1].blank, ln.blank = ln.blank, false
+		}
+		out = append(append(out, ln), after[i]...)
+	}
+	return append(out, rest...)
+}
+
+// isRowOf reports whether an inset stands in the line. Lines from right to left are
+// left as they are.
+func (ln line) isRowOf(in line) bool {
+	if ln.forward+ln.backward+in.forward+in.backward > 0 || len(ln.text) > maxJoined {
+		return false
+	}
+	shift := insetShift * max(ln.size, in.size)
+	return ln.start.y-in.start.y <= shift && in.start.y-ln.start.y <= shift && ln.distance(in) <= insetReach*max(ln.size, in.size)
+}
+
+// distance is how far a line is to the left or right of another.
+func (ln line) distance(other line) float64 {
+	return max(0, ln.start.x-other.end.x, other.start.x-ln.end.x)
+}
+
+// rowOf returns the nearest line that an inset stands in, -1 for none.
+func (h heights) rowOf(in line) int {
+	const most = 50.0
+	best := -1
+	for _, i := range h.between(in.start.y+most, in.start.y-most) {
+		ln := h.lines[i]
+		if !ln.isRowOf(in) {
+			continue
+		}
+		if best < 0 || ln.distance(in) < h.lines[best].distance(in) {
+			best = i
+		}
+	}
+	return best
+}
+
+// above returns the line above an inset or beside it, and rather one that it is
+// right below.
+func (h heights) above(in line) int {
+	const most = 20
+	from := h.below(in.start.y-insetShift*in.size) - 1
+	for i := from; i >= max(0, from-most); i-- {
+		if h.lines[h.order[i]].distance(in) == 0 {
+			return h.order[i]
+		}
+	}
+	if from < 0 {
+		return -1
+	}
+	return h.order[from]
+}
+
+// with returns the line with an inset before the first word to the right of it.
+func (ln line) with(in line) line {
+	at := len(ln.text)
+	for _, w := range ln.words() {
+		if w.left >= in.start.x-0.3*ln.size {
+			at = w.from
+			break
+		}
+	}
+	gaps := slices.Clone(ln.gaps)
+	wide := func(from, to float64) bool { return to-from > columnGap*ln.size }
+	if at == len(ln.text) {
+		if wide(ln.end.x, in.start.x) {
+			gaps = append(gaps, gap{at, ln.end, in.start})
+		}
+		ln = ln.insert(at, append([]rune{' '}, in.text...), append([]float32{float32(ln.end.x)}, in.at...))
+		ln.end.x = max(ln.end.x, in.end.x)
+	} else {
+		next := vector{float64(ln.at[at]), ln.start.y}
+		n := len(in.text) + 1
+		for i := range gaps {
+			switch {
+			case gaps[i].at >= at:
+				gaps[i].at += n
+			case gaps[i].at == at-1 && in.start.x > gaps[i].from.x:
+				gaps[i].to = in.start
+			}
+		}
+		if wide(in.end.x, next.x) {
+			gaps = append(gaps, gap{at + len(in.text), in.end, next})
+			slices.SortFunc(gaps, func(a, b gap) int { return cmp.Compare(a.at, b.at) })
+		}
+		ln = ln.insert(at, append(slices.Clone(in.text), ' '), append(slices.Clone(in.at), float32(in.end.x)))
+		if at > 0 {
+			ln.text[at-1] = ' ' // it was a tab, perhaps
+		} else {
+			ln.start.x = min(ln.start.x, in.start.x)
+		}
+	}
+	ln.gaps = gaps
+	ln.shown, ln.large, ln.bold = ln.shown+in.shown, ln.large+in.large, ln.bold+in.bold
+	return ln
+}
+
+// insert returns the line with characters at a place in its text.
+func (ln line) insert(at int, runes []rune, places []float32) line {
+	ln.text = slices.Insert(slices.Clip(ln.text), at, runes...)
+	ln.at = slices.Insert(slices.Clip(ln.at), at, places...)
+	return ln
+}
+
+// link is an address behind a box on the page.
+type link struct {
+	box  rectangle
+	url  string
+	more bool // of a link that began in another line
+}
+
+// Addresses may take so many bytes of a document, and a share of its text: a page
+// of nothing but links would be mostly addresses.
+const (
+	linkBytes = 400
+	linkShare = 10
+	maxLinks  = 5000 // of a page
+)
+
+// insertLinks makes links of the text in their boxes.
+func (l *layout) insertLinks(lines []line) {
+	if len(l.links) == 0 {
+		return
+	}
+	h := newHeights(lines)
+	spans := map[int][]linked{}
+	last := link{}
+	for _, k := range l.links[:min(len(l.links), maxLinks)] {
+		goesOn := k.more || k.url == last.url && k.box.top <= last.box.top
+		last = k
+		if goesOn {
+			continue
+		}
+		for _, i := range h.between(k.box.top, k.box.bottom-1) {
+			from, to, ok := lines[i].inBox(k.box)
+			size := len(k.url) + 4
+			if !ok || !isLinkText(string(lines[i].text[from:to]), k.url) || l.addresses+size > linkBytes+(l.out.Len()+l.runes)/linkShare {
+				continue
+			}
+			l.addresses += size
+			spans[i] = append(spans[i], linked{from, to, k.url})
+			break // a link has one line, or more boxes
+		}
+	}
+	for i, list := range spans {
+		slices.SortFunc(list, func(a, b linked) int { return cmp.Compare(b.from, a.from) })
+		next := len(lines[i].text)
+		for _, s := range list {
+			if s.to > next {
+				continue
+			}
+			next = s.from
+			lines[i] = lines[i].linked(s)
+		}
+	}
+}
+
+// linked is characters of a line that are a link.
+type linked struct {
+	from, to int
+	url      string
+}
+
+// inBox returns which characters of a line are in a box, from word to word where
+// it ends within one.
+func (ln line) inBox(box rectangle) (from, to int, ok bool) {
+	if ln.forward+ln.backward > 0 || len(ln.text) > maxJoined || ln.start.x > box.right || ln.end.x < box.left || ln.start.y > box.top-0.2*ln.size {
+		return 0, 0, false
+	}
+	slack := 0.25 * ln.size
+	from = slices.IndexFunc(ln.at, func(x float32) bool { return float64(x) >= box.left-slack })
+	if from < 0 {
+		return 0, 0, false
+	}
+	for to = from; to < len(ln.at) && float64(ln.at[to]) < box.right-slack; to++ {
+	}
+	inWord := func(i int) bool {
+		return i > 0 && i < len(ln.text) && isWord(ln.text[i-1]) && isWord(ln.text[i])
+	}
+	for inWord(from) {
+		from--
+	}
+	for inWord(to) {
+		to++
+	}
+	for from < to && unicode.IsSpace(ln.text[from]) {
+		from++
+	}
+	for from < to && unicode.IsSpace(ln.text[to-1]) {
+		to--
+	}
+	return from, to, from < to
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+
+// isLinkText reports whether text is worth an address: it is none itself.
+func isLinkText(text, url string) bool {
+	_, short, _ := strings.Cut(strings.Trim(url, "<>/"), ":")
+	short = strings.TrimPrefix(strings.TrimLeft(short, "/"), "www.")
+	return markdown.IsLink(text, url) && strings.ContainsFunc(text, isWord) &&
+		!strings.Contains(text, "://") && !strings.HasPrefix(text, "www.") && !strings.Contains(text, short)
+}
+
+// linked returns the line with a link.
+func (ln line) linked(s linked) line {
+	right := float32(ln.end.x)
+	if s.to < len(ln.at) {
+		right = ln.at[s.to]
+	}
+	behind := []rune("](" + s.url + ")")
+	places := make([]float32, len(behind))
+	for i := range places {
+		places[i] = right
+	}
+	gaps := slices.Clone(ln.gaps)
+	for i := range gaps {
+		if gaps[i].at >= s.to {
+			gaps[i].at += len(behind)
+		}
+		if gaps[i].at > s.from {
+			gaps[i].at++
+		}
+	}
+	ln = ln.insert(s.to, behind, places)
+	ln = ln.insert(s.from, []rune{'['}, []float32{ln.at[s.from]})
+	ln.gaps = gaps
+	return ln
+}
