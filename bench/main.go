@@ -5,8 +5,9 @@
 // turn, so that both see the same noise, and is CPU time of the process by the
 // kernel's clock. What is printed are ratios, and beside them the numbers.
 //
-//	go run .          everything
-//	go run . -short   fewer calls, to see that it runs
+//	go run .                             everything
+//	go run . -short                      fewer calls, to see that it runs
+//	go run . -only chat -profile F       svcd's CPU profile of ten seconds of it
 //
 // The processes are in process.go, the model server in double.go, and what is
 // measured in scenarios.go.
@@ -41,6 +42,7 @@ func main() {
 func run() error {
 	short := flag.Bool("short", false, "make few calls: for checks that it runs, not for numbers")
 	only := flag.String("only", "", "measure the `name` alone")
+	profile := flag.String("profile", "", "write svcd's CPU profile to a `file` instead of measuring; needs -only")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "svc-bench")
 	if err != nil {
@@ -70,6 +72,9 @@ func run() error {
 	for _, s := range scenarios {
 		if *only != "" && s.name != *only {
 			continue
+		}
+		if *profile != "" && *only != "" {
+			return b.profile(s, *profile)
 		}
 		if err := b.measure(s); err != nil {
 			keep = true
@@ -142,6 +147,39 @@ func (b *bench) measure(s scenario) error {
 		s.name, median(ours), median(theirs), median(ratios), aim(s.aim),
 		float64(now.written-written.written)/n/1024, float64(now.calls-written.calls)/n)
 	return nil
+}
+
+// profileSeconds is how long a profile is taken for.
+const profileSeconds = 10
+
+// profile writes a CPU profile of svcd while it takes a scenario's calls.
+func (b *bench) profile(s scenario, file string) error {
+	call, err := s.svcd(b)
+	if err != nil {
+		return err
+	}
+	type answer struct {
+		data []byte
+		err  error
+	}
+	profiled := make(chan answer, 1)
+	go func() {
+		data, err := get(fmt.Sprintf("%s/admin/v1/debug/pprof/profile?seconds=%d", b.svcd.url, profileSeconds), adminKey)
+		profiled <- answer{data, err}
+	}()
+	for {
+		select {
+		case p := <-profiled:
+			if p.err != nil {
+				return p.err
+			}
+			return os.WriteFile(file, p.data, 0o600)
+		default:
+		}
+		if err := call(); err != nil {
+			return err
+		}
+	}
 }
 
 func aim(a float64) string {

@@ -125,6 +125,9 @@ var (
 	svcdSays = regexp.MustCompile(`(?s)svcd listens on (\S+).*shown only this once: (\S+)`)
 )
 
+// adminKey is svcd's: it answers with profiles.
+const adminKey = "the-key-of-the-benchmarks"
+
 // start starts the model server, the proxy before it, and svcd before it.
 func (b *bench) start(dir, program string) error {
 	self, err := os.Executable()
@@ -148,7 +151,7 @@ func (b *bench) start(dir, program string) error {
 	}
 	var said []string
 	b.svcd, said, err = start(filepath.Join(dir, "svcd.log"), svcdSays, program,
-		"-addr", "127.0.0.1:0", "-data", filepath.Join(dir, "data"), "-config", config)
+		"-addr", "127.0.0.1:0", "-data", filepath.Join(dir, "data"), "-config", config, "-admin-key", adminKey)
 	if err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "svcd.log")) // says more, if it is there
 		return errors.Join(err, errors.New(string(log)))

@@ -61,6 +61,24 @@ func post(url, key string, r request) ([]byte, error) {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	body, err := do(req, key)
+	if err == nil && bytes.Contains(body, []byte("response.failed")) {
+		err = fmt.Errorf("%s: %.500s", r.path, body)
+	}
+	return body, err
+}
+
+// get is post without a body.
+func get(url, key string) ([]byte, error) {
+	req, err := http.NewRequest("GET", url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return do(req, key)
+}
+
+// do makes a call that must succeed and reads the whole answer.
+func do(req *http.Request, key string) ([]byte, error) {
 	req.Header.Set("Authorization", "Bearer "+key)
 	res, err := client.Do(req)
 	if err != nil {
@@ -69,10 +87,7 @@ func post(url, key string, r request) ([]byte, error) {
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %d %s", r.path, res.StatusCode, body)
-	}
-	if err == nil && bytes.Contains(body, []byte("response.failed")) {
-		err = fmt.Errorf("%s: %.500s", r.path, body)
+		err = fmt.Errorf("%s: %d %s", req.URL.Path, res.StatusCode, body)
 	}
 	return body, err
 }
