@@ -174,6 +174,12 @@ func (e *chunkEncoder) event(c *chat.Chunk) []byte {
 		e.begin(c)
 	}
 	w := jsonout.Writer{Buf: e.buf[:e.head]}
+	if !e.text && isText(c) {
+		w.Buf = append(w.Buf, `[{"index":0,"delta":{"content":`...)
+		w.String(c.Text)
+		w.Buf = append(w.Buf, `},"finish_reason":null}]`...)
+		return e.close(&w)
+	}
 	w.Array()
 	if e.text {
 		writeTextChoice(&w, c)
@@ -181,14 +187,26 @@ func (e *chunkEncoder) event(c *chat.Chunk) []byte {
 		writeChoice(&w, c)
 	}
 	w.EndArray()
+	e.close(&w)
+	if c.FinishReason != "" {
+		e.end(c)
+	}
+	return e.buf
+}
+
+// isText reports whether a chunk is a piece of text and nothing else, as nearly
+// all are.
+func isText(c *chat.Chunk) bool {
+	return c.Text != "" && !c.First && c.ToolCall == nil && c.Logprobs == nil && c.FinishReason == ""
+}
+
+// close ends the event behind its choices.
+func (e *chunkEncoder) close(w *jsonout.Writer) []byte {
 	if e.usage {
 		w.Name("usage").Null()
 	}
 	w.EndObject()
 	e.buf = append(w.Buf, "\n\n"...)
-	if c.FinishReason != "" {
-		e.end(c)
-	}
 	return e.buf
 }
 

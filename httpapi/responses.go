@@ -45,9 +45,8 @@ func (a *API) createResponse(c *call) error {
 	return c.written(r)
 }
 
-// responseEvents writes the events of a response, those that follow each other
-// at once in one piece, since each costs the kernel as much as a token. A stream that cannot be
-// brought to its last event is aborted: a clean end would look like success.
+// responseEvents writes the events of a response. A stream that cannot be brought
+// to its last event is aborted: a clean end would look like success.
 func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 	if err := c.wait(); err != nil {
 		return err
@@ -64,12 +63,8 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 			return err // the first thing: it is an answer of its own
 		}
 		empty = false
-		if buffer = appendResponseEvent(buffer, &event); event.More {
-			continue
-		}
-		err := s.send(buffer, false)
-		buffer = buffer[:0]
-		if err != nil {
+		buffer = appendResponseEvent(buffer[:0], &event)
+		if err := s.send(buffer, event.More); err != nil {
 			return &fault.Error{Kind: fault.Canceled, Code: "request_canceled", Message: "The client went away.", Err: err}
 		}
 		if event.Type == responses.EventCompleted || event.Type == responses.EventFailed {

@@ -20,8 +20,14 @@ const (
 // blank line of its own some clients take it for an empty event.
 var keepalive = []byte(": keepalive\n")
 
-// eventStream writes server-sent events: each with one write and one flush, and
-// a keepalive whenever nothing was sent for a while after the first. The header
+// heldEvents is about how many bytes of events wait for one write together.
+const heldEvents = 16 << 10
+
+// eventBuffers are for events that wait: between bursts a stream has none.
+var eventBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, heldEvents)) }}
+
+// eventStream writes server-sent events: each, with those that follow it at once,
+// with one write and one flush, and a keepalive whenever nothing was sent for a while after the first. The header
 // goes out with that, so that until then the call can still be refused. It must
 // be closed. send and close belong to one goroutine; the keepalives come from a
 // timer's.
@@ -31,6 +37,7 @@ type eventStream struct {
 	timer *time.Timer
 
 	mu     sync.Mutex
+	held   *[]byte   // events that are not written yet; nil where there are none
 	last   time.Time // when something was sent
 	err    error     // of the first write that failed
 	closed bool
@@ -57,11 +64,35 @@ func (s *eventStream) extend() { _ = s.rc.SetWriteDeadline(time.Now().Add(stallT
 func (s *eventStream) send(events []byte, more bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.write(events)
+	s.hold(events)
+	if !more || len(*s.held) >= heldEvents {
+		s.release()
+	}
 	if !more {
 		s.flush()
 	}
 	return s.err
+}
+
+// hold puts events behind those that are held, with the lock held.
+func (s *eventStream) hold(events []byte) {
+	if s.held == nil {
+		s.held = eventBuffers.Get().(*[]byte)
+	}
+	*s.held = append(*s.held, events...)
+}
+
+// release writes what is held, with the lock held.
+func (s *eventStream) release() {
+	if s.held == nil {
+		return
+	}
+	s.write(*s.held)
+	if cap(*s.held) <= 2*heldEvents {
+		*s.held = (*s.held)[:0]
+		eventBuffers.Put(s.held)
+	}
+	s.held = nil
 }
 
 // flush is called with the lock held.
@@ -102,7 +133,8 @@ func (s *eventStream) tick() {
 		return
 	}
 	if time.Since(s.last) >= keepaliveEvery {
-		s.write(keepalive)
+		s.hold(keepalive)
+		s.release()
 		s.flush()
 	}
 	s.timer.Reset(keepaliveEvery - time.Since(s.last))
@@ -115,8 +147,9 @@ func (s *eventStream) tick() {
 func (s *eventStream) abort(event []byte) (told bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.w.Status != 0 {
-		s.write(event)
+	if s.w.Status != 0 || s.held != nil {
+		s.hold(event)
+		s.release()
 		told = s.err == nil
 	}
 	s.closed = true
@@ -128,5 +161,6 @@ func (s *eventStream) close() {
 	s.timer.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.release()
 	s.closed = true
 }

@@ -248,7 +248,7 @@ func (a *answer) read(x *exchange) error {
 		if err != nil {
 			return err
 		}
-		c, err := a.parse(x, data, "")
+		c, err := a.parse(x, new(plainChunks), data, "")
 		if err == nil {
 			err = a.chunk(x, &c)
 		}
@@ -296,14 +296,14 @@ func (a *answer) next(x *exchange, events *eventReader, c *chunk) (done bool, er
 	if err != nil {
 		return true, a.end(x, err)
 	}
-	*c, err = a.parse(x, data, named)
+	*c, err = a.parse(x, &events.plain, data, named)
 	return false, err
 }
 
 // parse reads the data of an event, or a whole answer.
-func (a *answer) parse(x *exchange, data []byte, named string) (chunk, error) {
+func (a *answer) parse(x *exchange, plain *plainChunks, data []byte, named string) (chunk, error) {
 	if named == "" && !a.req.Logprobs {
-		if c, ok := plainChunk(data); ok {
+		if c, ok := plain.read(data); ok {
 			return c, nil
 		}
 	}
@@ -341,7 +341,9 @@ func (a *answer) chunk(x *exchange, c *chunk) error {
 		a.thought.WriteString(c.reasoning)
 		a.plain = c.plainName
 	}
-	a.wait(x)
+	if !a.more {
+		a.wait(x)
+	}
 	a.size += len(c.text) + len(c.reasoning) + len(c.calls.Raw)
 	if a.size > maxAnswer {
 		return x.nonsense(errTooMuch)

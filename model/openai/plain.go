@@ -6,12 +6,43 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// plainChunk reads in one pass what nearly all events of a stream are: an object
-// whose one choice has a delta with a piece of text and nothing else that counts.
-// Whatever is more than that it leaves to [parseChunk], which also says what is
-// wrong with it.
-func plainChunk(data []byte) (c chunk, ok bool) {
-	p := plainReader{data: data}
+// plainChunks reads what nearly all events of a stream are: an object whose one
+// choice has a delta with a piece of text and nothing else that counts. Whatever
+// is more than that it leaves to [parseChunk], which also says what is wrong with
+// it.
+//
+// It remembers what stood around the text of the event before: one that has
+// the same around another text means the same, and is not read again.
+type plainChunks struct{ before, behind []byte }
+
+func (p *plainChunks) read(data []byte) (c chunk, ok bool) {
+	if text, ok := p.again(data); ok {
+		return chunk{text: string(text)}, true
+	}
+	r := plainReader{data: data}
+	if c, ok = r.chunk(); ok && r.textEnd > 0 {
+		p.before, p.behind = append(p.before[:0], data[:r.textStart]...), append(p.behind[:0], data[r.textEnd:]...)
+	}
+	return c, ok
+}
+
+// again returns the text of an event that is otherwise the same as the one before.
+// What stood around that one's text includes the quotes.
+func (p *plainChunks) again(data []byte) (text []byte, ok bool) {
+	if len(p.before) == 0 || !bytes.HasPrefix(data, p.before) || !bytes.HasSuffix(data[len(p.before):], p.behind) {
+		return nil, false
+	}
+	text = data[len(p.before) : len(data)-len(p.behind)]
+	for _, c := range text {
+		if c == '"' || c == '\\' || c < ' ' {
+			return nil, false
+		}
+	}
+	return text, true
+}
+
+// chunk reads the whole data in one pass.
+func (p *plainReader) chunk() (c chunk, ok bool) {
 	key, more := p.open()
 	for ; more; key, more = p.next() {
 		switch string(key) {
@@ -26,7 +57,7 @@ func plainChunk(data []byte) (c chunk, ok bool) {
 			return c, false
 		}
 	}
-	return c, p.closed && p.pos == len(data)
+	return c, p.closed && p.pos == len(p.data)
 }
 
 func (p *plainReader) choice(c *chunk) bool {
@@ -77,6 +108,8 @@ type plainReader struct {
 	data   []byte
 	pos    int
 	closed bool // the last object has come to its end
+
+	textStart, textEnd int // where the last text was, without its quotes
 }
 
 func (p *plainReader) space() {
@@ -148,6 +181,7 @@ func (p *plainReader) text() (string, bool) {
 	if !ok {
 		return "", false
 	}
+	p.textStart, p.textEnd = p.pos-1-len(inner), p.pos-1
 	if !escaped {
 		return string(inner), true
 	}
@@ -203,7 +237,7 @@ func (e *eventReader) ahead() (c chunk, ok bool) {
 	if end < 0 {
 		return c, false
 	}
-	c, ok = plainChunk(data[:end])
+	c, ok = e.plain.read(data[:end])
 	e.aheadLen = len(dataField) + end + len(eventEnd)
 	return c, ok && c.text != ""
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/model"
@@ -29,36 +30,64 @@ var plainSeeds = []string{
 	``,
 }
 
-func checkPlain(t *testing.T, data string) {
-	got, ok := plainChunk([]byte(data))
+// checkPlain reads data behind an event that may have been nearly the same.
+func checkPlain(t *testing.T, before, data string) {
+	var p plainChunks
+	p.read([]byte(before))
+	got, ok := p.read([]byte(data))
 	if !ok {
 		return
 	}
 	want, valid := parseChunk([]byte(data))
 	if !valid || got.text != want.text || want.reasoning != "" || want.finish != "" || want.calls.Raw != "" && want.calls.Raw != "null" || want.counted || want.err.Exists() {
-		t.Errorf("%s: got %+v, want %+v", data, got, want)
+		t.Errorf("%s, behind %s: got %+v, want %+v", data, before, got, want)
 	}
 }
 
 func FuzzPlainChunk(f *testing.F) {
 	for _, seed := range plainSeeds {
-		f.Add(seed)
+		f.Add(seed, seed)
+		f.Add(strings.Replace(seed, `"x"`, `"y"`, 1), seed)
+		f.Add(strings.Replace(seed, `"x"`, `""`, 1), seed)
 	}
 	f.Fuzz(checkPlain)
 }
 
 func TestOrdinaryChunksArePlain(t *testing.T) {
 	for i, seed := range plainSeeds {
-		if _, ok := plainChunk([]byte(seed)); ok != (i < 2 || seed == plainSeeds[6]) {
+		if _, ok := new(plainChunks).read([]byte(seed)); ok != (i < 2 || seed == plainSeeds[6]) {
 			t.Errorf("%s: %v", seed, ok)
 		}
 	}
 }
 
 func TestChunksAreReadWithOneAllocation(t *testing.T) {
+	var p plainChunks
 	data := []byte(plainSeeds[0])
-	if n := testing.AllocsPerRun(100, func() { plainChunk(data) }); n > 1 {
+	if n := testing.AllocsPerRun(100, func() { p.read(data) }); n > 1 {
 		t.Errorf("%v allocations, want that of the text alone", n)
+	}
+}
+
+func TestWhatIsLikeTheEventBeforeIsReadForItsTextAlone(t *testing.T) {
+	event := func(text, rest string) string { return `{"choices":[{"delta":{"content":"` + text + `"}` + rest }
+	for _, c := range []struct{ rule, before, data, want string }{
+		{"another text", event("a", `}]}`), event("bcd", `}]}`), "bcd"},
+		{"no text", event("a", `}]}`), event("", `}]}`), ""},
+		{"an escape", event("a", `}]}`), event(`b\u0041`, `}]}`), "bA"},
+		{"a text that ends sooner", event("a", `}]}`), event(`b","role":"c`, `}]}`), "b"},
+		{"something behind it", event("a", `}]}`), event("b", `,"index":1}]}`), "b"},
+		{"the last of two texts", `{"choices":[{"text":"a","delta":{"content":"b"}}]}`, `{"choices":[{"text":"a","delta":{"content":"c"}}]}`, "c"},
+		{"what stood around overlaps", event("a", `}]}`), event("", `}]}`)[:30], ""},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			var p plainChunks
+			p.read([]byte(c.before))
+			if got, _ := p.read([]byte(c.data)); got.text != c.want {
+				t.Errorf("got %q, want %q", got.text, c.want)
+			}
+			checkPlain(t, c.before, c.data)
+		})
 	}
 }
 

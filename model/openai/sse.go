@@ -30,6 +30,7 @@ type eventReader struct {
 	data  []byte // of the event that is being read
 	long  []byte // a line that does not fit r's buffer
 
+	plain    plainChunks
 	aheadLen int // of the event that ahead has returned, in r's buffer
 }
 
