@@ -124,17 +124,23 @@ func (r *run) chunks(ctx context.Context) iter.Seq2[Chunk, error] {
 		defer r.abandon(ctx) // also where the consumer panics
 		err := r.generate(ctx, yield)
 		if err == nil {
-			last := r.chunk()
-			if err = r.finish(ctx); err == nil {
-				last.FinishReason, last.Usage = r.completion.FinishReason, r.completion.Usage
-				yield(last, nil)
-				return
-			}
+			err = r.finish(ctx)
 		}
-		r.abandon(ctx)
-		if err != errStopped {
-			yield(Chunk{}, err)
-		}
+		r.end(ctx, err, yield)
+	}
+}
+
+// end yields what comes last.
+func (r *run) end(ctx context.Context, err error, yield func(Chunk, error) bool) {
+	if err == nil {
+		last := r.chunk()
+		last.FinishReason, last.Usage = r.completion.FinishReason, r.completion.Usage
+		yield(last, nil)
+		return
+	}
+	r.abandon(ctx)
+	if err != errStopped {
+		yield(Chunk{}, err)
 	}
 }
 

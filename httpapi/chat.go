@@ -16,22 +16,34 @@ import (
 // completions is as in the OpenAI API.
 
 func (a *API) createChat(c *call) error {
-	root, err := c.modelBody(MaxBody, jsonin.Dots)
-	if err != nil {
-		return err
-	}
-	body, err := decodeChat(root)
+	body, err := c.chatBody()
 	if err != nil {
 		return err
 	}
 	c.model = body.request.Model
 	if body.stream {
-		chunks, err := a.service.StreamChat(c.ctx(), c.caller, &body.request)
-		if err != nil {
-			return err
-		}
-		return c.sendChunks(&chunkEncoder{usage: body.includeUsage}, chunks)
+		return a.streamChat(c, body)
 	}
+	return a.completeChat(c, body)
+}
+
+func (c *call) chatBody() (*chatCall, error) {
+	root, err := c.modelBody(MaxBody, jsonin.Dots)
+	if err != nil {
+		return nil, err
+	}
+	return decodeChat(root)
+}
+
+func (a *API) streamChat(c *call, body *chatCall) error {
+	chunks, err := a.service.StreamChat(c.ctx(), c.caller, &body.request)
+	if err != nil {
+		return err
+	}
+	return c.sendChunks(&chunkEncoder{usage: body.includeUsage}, chunks)
+}
+
+func (a *API) completeChat(c *call, body *chatCall) error {
 	completion, err := a.service.CompleteChat(c.ctx(), c.caller, &body.request)
 	if err != nil {
 		return err

@@ -21,28 +21,45 @@ const statusAborted = 499
 // that the client names in the header traceparent.
 func (t *Telemetry) Handler(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx, span := t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))
-		a, start := &answer.Writer{ResponseWriter: w}, time.Now()
-		r = r.WithContext(ctx)
-		t.activeRequests.Inc()
-		defer func() {
-			t.activeRequests.Dec()
-			if a.Status == 0 {
-				a.Status = statusAborted
-			}
-			method, route := knownMethod(r.Method), r.Pattern
-			t.requests.WithLabelValues(method, route, strconv.Itoa(a.Status)).Observe(time.Since(start).Seconds())
-			span.SetName(method + " " + route)
-			span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route),
-				attribute.Int("http.response.status_code", a.Status))
-			if a.Status >= http.StatusInternalServerError {
-				span.SetStatus(codes.Error, "")
-			}
-			span.End()
-		}()
-		h.ServeHTTP(a, r)
+		m, r := t.begin(w, r)
+		defer m.end(r)
+		h.ServeHTTP(&m.answer, r)
 	})
+}
+
+// request is one that is measured.
+type request struct {
+	telemetry *Telemetry
+	answer    answer.Writer
+	span      trace.Span
+	start     time.Time
+}
+
+func (t *Telemetry) begin(w http.ResponseWriter, r *http.Request) (*request, *http.Request) {
+	m := &request{telemetry: t, answer: answer.Writer{ResponseWriter: w}, start: time.Now()}
+	ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	ctx, m.span = t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))
+	t.activeRequests.Inc()
+	return m, r.WithContext(ctx)
+}
+
+func (m *request) end(r *http.Request) {
+	m.telemetry.activeRequests.Dec()
+	status := m.answer.Status
+	if status == 0 {
+		status = statusAborted
+	}
+	method, route := knownMethod(r.Method), r.Pattern
+	m.telemetry.requests.WithLabelValues(method, route, strconv.Itoa(status)).Observe(time.Since(m.start).Seconds())
+	if m.span.IsRecording() {
+		m.span.SetName(method + " " + route)
+		m.span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route),
+			attribute.Int("http.response.status_code", status))
+		if status >= http.StatusInternalServerError {
+			m.span.SetStatus(codes.Error, "")
+		}
+	}
+	m.span.End()
 }
 
 // knownMethod returns a method of HTTP and _OTHER for what a client made up.

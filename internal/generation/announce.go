@@ -22,29 +22,37 @@ func Announce(ctx context.Context, generate func(context.Context) iter.Seq2[mode
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		next, stop := iter.Pull2(generate(ctx))
-		first := make(chan pulled, 1)
-		go func() { first <- pull(next) }()
-		timer := time.NewTimer(Patience)
-		defer timer.Stop()
-		select {
-		case p := <-first:
-			first <- p
-		case <-timer.C:
-			if !yield(model.Started{}, nil) {
-				cancel()
-				<-first
-				stop()
-				return
-			}
+		first, ok := awaited(next, yield)
+		if !ok {
+			cancel()
+			<-first
+			stop()
+			return
 		}
-		p := <-first
 		// The first event is here: what follows is read where it is wanted.
 		defer stop()
-		for ; p.ok; p.event, p.err, p.ok = next() {
+		for p := <-first; p.ok; p.event, p.err, p.ok = next() {
 			if !yield(p.event, p.err) {
 				return
 			}
 		}
+	}
+}
+
+// awaited has the first element pulled into a channel, and yields model.Started
+// where that takes longer than [Patience]. It reports false where the consumer
+// wants no more then.
+func awaited(next func() (model.Event, error, bool), yield func(model.Event, error) bool) (<-chan pulled, bool) {
+	first := make(chan pulled, 1)
+	go func() { first <- pull(next) }()
+	timer := time.NewTimer(Patience)
+	defer timer.Stop()
+	select {
+	case p := <-first:
+		first <- p
+		return first, true
+	case <-timer.C:
+		return first, yield(model.Started{}, nil)
 	}
 }
 

@@ -19,15 +19,16 @@ type chunk struct {
 	err       gjson.Result // the server's report of a failure
 }
 
-// parseChunk reads one event of a stream, or a whole answer of a server that did
-// not stream. It reports whether data is a JSON object.
-func parseChunk(data []byte) (c chunk, ok bool) {
+// parse reads one event of a stream, or a whole answer of a server that did not
+// stream, into c. It reports whether data is a JSON object.
+func (c *chunk) parse(data []byte) bool {
+	*c = chunk{}
 	if !gjson.ValidBytes(data) {
-		return c, false
+		return false
 	}
 	root := gjson.ParseBytes(data)
 	if !root.IsObject() {
-		return c, false
+		return false
 	}
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
@@ -45,7 +46,7 @@ func parseChunk(data []byte) (c chunk, ok bool) {
 		}
 		return true
 	})
-	return c, true
+	return true
 }
 
 func (c *chunk) readChoice(choice gjson.Result) {

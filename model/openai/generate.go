@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -136,6 +134,7 @@ type answer struct {
 	json     jsonEnd
 	calls    toolCalls
 	held     strings.Builder // text that may not be shown yet, or not at all
+	chunk    chunk           // that was read last
 	more     bool            // more text is here already
 	size     int             // bytes of everything generated
 	pieces   int             // events with something generated
@@ -248,9 +247,8 @@ func (a *answer) read(x *exchange) error {
 		if err != nil {
 			return err
 		}
-		c, err := a.parse(x, new(plainChunks), data, "")
-		if err == nil {
-			err = a.chunk(x, &c)
+		if err = a.parse(x, new(plainChunks), data, ""); err == nil {
+			err = a.take(x)
 		}
 		if err != nil {
 			return err
@@ -258,19 +256,19 @@ func (a *answer) read(x *exchange) error {
 		return a.end(x, errNoEnd)
 	}
 	events := newEventReader(x.resp.Body)
-	var c chunk
+	var ahead string // the text of the event after this one, where there is more
 	for !a.stopped && a.ctx.Err() == nil {
 		if a.more {
 			events.skip()
-		} else if done, err := a.next(x, events, &c); done || err != nil {
+			a.chunk = chunk{text: ahead}
+		} else if done, err := a.next(x, events); done || err != nil {
 			return err
 		}
-		this := c
 		// Log-probabilities and formats make more of an event than its text.
 		if a.more = false; !a.req.Logprobs && a.free() {
-			c, a.more = events.ahead()
+			ahead, a.more = events.ahead()
 		}
-		if err := a.chunk(x, &this); err != nil {
+		if err := a.take(x); err != nil {
 			return err
 		}
 		if a.reason == "" && a.json.over() {
@@ -285,7 +283,7 @@ func (a *answer) read(x *exchange) error {
 func (a *answer) free() bool { return a.req.Format.Type == model.FormatText || a.req.Format.Type == "" }
 
 // next reads the next event, or ends the answer where there is none.
-func (a *answer) next(x *exchange, events *eventReader, c *chunk) (done bool, err error) {
+func (a *answer) next(x *exchange, events *eventReader) (done bool, err error) {
 	data, named, err := events.next()
 	if err == nil && string(data) == "[DONE]" {
 		if a.reason == "" && a.begun {
@@ -296,29 +294,29 @@ func (a *answer) next(x *exchange, events *eventReader, c *chunk) (done bool, er
 	if err != nil {
 		return true, a.end(x, err)
 	}
-	*c, err = a.parse(x, &events.plain, data, named)
-	return false, err
+	return false, a.parse(x, &events.plain, data, named)
 }
 
 // parse reads the data of an event, or a whole answer.
-func (a *answer) parse(x *exchange, plain *plainChunks, data []byte, named string) (chunk, error) {
+func (a *answer) parse(x *exchange, plain *plainChunks, data []byte, named string) error {
 	if named == "" && !a.req.Logprobs {
-		if c, ok := plain.read(data); ok {
-			return c, nil
+		if text, ok := plain.read(data); ok {
+			a.chunk = chunk{text: text}
+			return nil
 		}
 	}
-	c, ok := parseChunk(data)
-	if !ok {
-		return c, x.nonsense(errNotJSON)
+	if !a.chunk.parse(data) {
+		return x.nonsense(errNotJSON)
 	}
-	if c.err.Exists() || named == "error" {
-		return c, x.reported(c.err, data)
+	if a.chunk.err.Exists() || named == "error" {
+		return x.reported(a.chunk.err, data)
 	}
-	return c, nil
+	return nil
 }
 
-// chunk takes what an event says.
-func (a *answer) chunk(x *exchange, c *chunk) error {
+// take takes what an event says.
+func (a *answer) take(x *exchange) error {
+	c := &a.chunk
 	if c.counted {
 		a.usage, a.counted = c.usage, true
 	}
@@ -355,7 +353,7 @@ func (a *answer) chunk(x *exchange, c *chunk) error {
 	default:
 		a.text(a.think.add(c.text))
 	}
-	return a.toolCalls(x, c.calls)
+	return a.toolCalls(x)
 }
 
 // wait says how long the next event may take.
@@ -410,11 +408,11 @@ func (a *answer) emitText(text string) {
 	a.emit(model.TextDelta{Text: text, More: a.more})
 }
 
-func (a *answer) toolCalls(x *exchange, deltas gjson.Result) error {
-	if !deltas.Exists() {
+func (a *answer) toolCalls(x *exchange) error {
+	if !a.chunk.calls.Exists() {
 		return nil
 	}
-	if err := a.calls.add(deltas, a.emitCall); err != nil {
+	if err := a.calls.add(a.chunk.calls, a.emitCall); err != nil {
 		return x.nonsense(err)
 	}
 	return nil

@@ -290,7 +290,7 @@ func (t *Target) check() error {
 func (b *Backend) Close() {
 	for _, s := range b.servers {
 		s.health.close()
-		s.client.CloseIdleConnections()
+		s.closeIdle()
 	}
 }
 

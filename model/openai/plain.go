@@ -8,22 +8,23 @@ import (
 
 // plainChunks reads what nearly all events of a stream are: an object whose one
 // choice has a delta with a piece of text and nothing else that counts. Whatever
-// is more than that it leaves to [parseChunk], which also says what is wrong with
+// is more than that it leaves to [chunk.parse], which also says what is wrong with
 // it.
 //
 // It remembers what stood around the text of the event before: one that has
 // the same around another text means the same, and is not read again.
 type plainChunks struct{ before, behind []byte }
 
-func (p *plainChunks) read(data []byte) (c chunk, ok bool) {
+// read returns the text of an event, which may be none.
+func (p *plainChunks) read(data []byte) (text string, ok bool) {
 	if text, ok := p.again(data); ok {
-		return chunk{text: string(text)}, true
+		return string(text), true
 	}
 	r := plainReader{data: data}
-	if c, ok = r.chunk(); ok && r.textEnd > 0 {
+	if text, ok = r.chunk(); ok && r.textEnd > 0 {
 		p.before, p.behind = append(p.before[:0], data[:r.textStart]...), append(p.behind[:0], data[r.textEnd:]...)
 	}
-	return c, ok
+	return text, ok
 }
 
 // again returns the text of an event that is otherwise the same as the one before.
@@ -42,33 +43,33 @@ func (p *plainChunks) again(data []byte) (text []byte, ok bool) {
 }
 
 // chunk reads the whole data in one pass.
-func (p *plainReader) chunk() (c chunk, ok bool) {
+func (p *plainReader) chunk() (text string, ok bool) {
 	key, more := p.open()
 	for ; more; key, more = p.next() {
 		switch string(key) {
 		case "choices":
-			ok = p.take('[') && p.choice(&c) && p.take(']')
+			ok = p.take('[') && p.choice(&text) && p.take(']')
 		case "usage", "error":
 			ok = p.null()
 		default:
 			ok = p.scalar()
 		}
 		if !ok {
-			return c, false
+			return "", false
 		}
 	}
-	return c, p.closed && p.pos == len(p.data)
+	return text, p.closed && p.pos == len(p.data)
 }
 
-func (p *plainReader) choice(c *chunk) bool {
+func (p *plainReader) choice(text *string) bool {
 	key, more := p.open()
 	for ; more; key, more = p.next() {
 		ok := false
 		switch string(key) {
 		case "delta":
-			ok = p.delta(c)
+			ok = p.delta(text)
 		case "text": // of a text that is continued
-			c.text, ok = p.text()
+			*text, ok = p.text()
 		case "index":
 			ok = p.scalar()
 		default: // finish_reason, logprobs and the like, where they say nothing
@@ -81,14 +82,14 @@ func (p *plainReader) choice(c *chunk) bool {
 	return p.closed
 }
 
-func (p *plainReader) delta(c *chunk) bool {
+func (p *plainReader) delta(text *string) bool {
 	key, more := p.open()
 	for ; more; key, more = p.next() {
 		ok := false
 		switch string(key) {
 		case "content":
 			if ok = p.null(); !ok {
-				c.text, ok = p.text()
+				*text, ok = p.text()
 			}
 		case "role":
 			ok = p.scalar()
@@ -225,21 +226,21 @@ var (
 	eventEnd  = []byte("\n\n")
 )
 
-// ahead returns the next event where all of it has come already and it is nothing
-// but text. It is still the next one, until skip is called.
-func (e *eventReader) ahead() (c chunk, ok bool) {
+// ahead returns the text of the next event where all of it has come already and it
+// is nothing but text. It is still the next one, until skip is called.
+func (e *eventReader) ahead() (text string, ok bool) {
 	buffered, _ := e.r.Peek(e.r.Buffered())
 	data, ok := bytes.CutPrefix(buffered, dataField)
 	if !ok {
-		return c, false
+		return "", false
 	}
 	end := bytes.Index(data, eventEnd)
 	if end < 0 {
-		return c, false
+		return "", false
 	}
-	c, ok = e.plain.read(data[:end])
+	text, ok = e.plain.read(data[:end])
 	e.aheadLen = len(dataField) + end + len(eventEnd)
-	return c, ok && c.text != ""
+	return text, ok && text != ""
 }
 
 // skip steps over the event that ahead has returned.

@@ -38,9 +38,9 @@ func checkPlain(t *testing.T, before, data string) {
 	if !ok {
 		return
 	}
-	want, valid := parseChunk([]byte(data))
-	if !valid || got.text != want.text || want.reasoning != "" || want.finish != "" || want.calls.Raw != "" && want.calls.Raw != "null" || want.counted || want.err.Exists() {
-		t.Errorf("%s, behind %s: got %+v, want %+v", data, before, got, want)
+	var want chunk
+	if valid := want.parse([]byte(data)); !valid || got != want.text || want.reasoning != "" || want.finish != "" || want.calls.Raw != "" && want.calls.Raw != "null" || want.counted || want.err.Exists() {
+		t.Errorf("%s, behind %s: got %q, want %+v", data, before, got, want)
 	}
 }
 
@@ -83,8 +83,8 @@ func TestWhatIsLikeTheEventBeforeIsReadForItsTextAlone(t *testing.T) {
 		t.Run(c.rule, func(t *testing.T) {
 			var p plainChunks
 			p.read([]byte(c.before))
-			if got, _ := p.read([]byte(c.data)); got.text != c.want {
-				t.Errorf("got %q, want %q", got.text, c.want)
+			if got, _ := p.read([]byte(c.data)); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 			checkPlain(t, c.before, c.data)
 		})
@@ -107,17 +107,15 @@ func TestWhatIsAhead(t *testing.T) {
 	var got []string
 	more := false
 	for {
-		var c chunk
-		var ok bool
 		if more {
 			events.skip()
 		} else if _, _, err := events.next(); err != nil {
 			break
 		}
-		if c, ok = events.ahead(); ok {
-			got = append(got, c.text)
+		var text string
+		if text, more = events.ahead(); more {
+			got = append(got, text)
 		}
-		more = ok
 	}
 	if want := []string{"b", "c"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("ahead were %q, want %q", got, want)

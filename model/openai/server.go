@@ -28,7 +28,9 @@ const maxErrorBody = 2 << 10
 type server struct {
 	Server
 	host    string // for logs
-	client  *http.Client
+	user    *url.Userinfo
+	direct  *direct // nil where the server is not spoken to directly
+	others  *http.Transport
 	known   atomic.Pointer[about]
 	asking  sync.Mutex // held while the server is asked what it is
 	queue   *queue     // nil is no limit
@@ -40,23 +42,20 @@ type server struct {
 func newServer(config Server, log *slog.Logger) *server {
 	s := &server{Server: config, host: config.URL}
 	if u, err := url.Parse(config.URL); err == nil {
-		s.host = u.Host
+		s.host, s.user = u.Host, u.User
 	}
 	dialer := &net.Dialer{Timeout: config.ConnectTimeout, KeepAlive: 30 * time.Second}
-	s.client = &http.Client{
-		Transport: &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         dialer.DialContext,
-			TLSHandshakeTimeout: config.ConnectTimeout,
-			ForceAttemptHTTP2:   true,
-			MaxIdleConnsPerHost: 256, // a burst of requests leaves its connections to the next one
-			IdleConnTimeout:     time.Minute,
-			WriteBufferSize:     1 << 10, // every open stream has both; a longer prompt
-			ReadBufferSize:      2 << 10, // is written past the buffer
-			DisableCompression:  true,    // a compressed stream is held back
-		},
-		// The key must not follow a redirect to somewhere else.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	s.direct = newDirect(config.URL, dialer)
+	s.others = &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		TLSHandshakeTimeout: config.ConnectTimeout,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: maxIdle,
+		IdleConnTimeout:     idleTimeout,
+		WriteBufferSize:     1 << 10, // every open stream has both; a longer prompt
+		ReadBufferSize:      2 << 10, // is written past the buffer
+		DisableCompression:  true,    // a compressed stream is held back
 	}
 	if config.Concurrency > 0 {
 		s.queue = newQueue(config.Concurrency)
@@ -130,8 +129,12 @@ func (s *server) sendWithin(ctx context.Context, patience time.Duration, method,
 	}
 	if s.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+s.Key)
+	} else if s.user != nil {
+		password, _ := s.user.Password()
+		req.SetBasicAuth(s.user.Username(), password)
 	}
-	if x.resp, err = s.client.Do(req); err != nil {
+	// No redirect is followed: the key must not go somewhere else.
+	if x.resp, err = s.transport(body).RoundTrip(req); err != nil {
 		err = x.broken(err)
 		x.close()
 		return nil, err
@@ -142,6 +145,22 @@ func (s *server) sendWithin(ctx context.Context, patience time.Duration, method,
 		return nil, err
 	}
 	return x, nil
+}
+
+// transport returns what sends a request with that body.
+func (s *server) transport(body []byte) http.RoundTripper {
+	if s.direct != nil && len(body) <= directBody {
+		return s.direct
+	}
+	return s.others
+}
+
+// closeIdle gives up connections that nothing comes from.
+func (s *server) closeIdle() {
+	if s.direct != nil {
+		s.direct.CloseIdleConnections()
+	}
+	s.others.CloseIdleConnections()
 }
 
 // close ends the exchange and, unless the answer was read to its end, its

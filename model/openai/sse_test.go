@@ -99,7 +99,7 @@ func FuzzEventReader(f *testing.F) {
 		var think thinkFilter
 		calls := toolCalls{tools: tools("f")}
 		for _, data := range whole {
-			if c, ok := parseChunk([]byte(data)); ok {
+			if c := new(chunk); c.parse([]byte(data)) {
 				think.add(c.text)
 				if err := calls.add(c.calls, func(event) {}); err != nil {
 					return
