@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/csv"
@@ -12,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +22,7 @@ import (
 // decideCommands are the commands that decide about many states.
 func decideCommands() []command {
 	return []command{{
-		words: "decide", args: "ROWS", help: "ask questions about each row of a CSV or JSONL file",
+		words: "decide", args: "ROWS", help: "ask questions about each row of a CSV or JSONL file, or each document of a folder",
 		prepare: func(flags *flag.FlagSet) action {
 			d := &deciding{}
 			flags.StringVar(&d.model, "model", model.DefaultDecider, "`ID` of the model")
@@ -32,13 +30,17 @@ func decideCommands() []command {
 			flags.StringVar(&d.column, "state", "state", "`column` that is judged; where there is none, the whole row is")
 			flags.StringVar(&d.outFile, "out", "", "`file` to write, CSV or JSONL by its name; without it the standard output")
 			flags.BoolVar(&d.resume, "resume", false, "go on behind what the -out file has")
-			flags.IntVar(&d.atOnce, "at-once", 8, "how `many` rows are asked about at once")
+			flags.IntVar(&d.atOnce, "at-once", mostAtOnce, "how `many` rows are asked about at once at most; fewer where the server does not take so many")
 			return d.run
 		},
 	}}
 }
 
-// deciding is one run over a file of rows.
+// mostAtOnce is how many rows are asked about at once where nothing else is said:
+// as many calls of models as a server makes for one organization.
+const mostAtOnce = 64
+
+// deciding is one run over rows.
 type deciding struct {
 	*session
 	model, questionsFile, column, outFile string
@@ -47,20 +49,13 @@ type deciding struct {
 
 	questions json.RawMessage
 	columns   []answerColumn
-	heading   []string // of a CSV file
-	asJSON    bool     // the output is JSONL
+	asJSON    bool // the output is JSONL
+	pace      *pace
 }
 
 // answerColumn is a column that answers add: a member of the answer to a question,
 // or of its probabilities.
 type answerColumn struct{ heading, question, member, option string }
-
-// row is a row of the input.
-type row struct {
-	fields []string        // of a CSV file
-	object json.RawMessage // as JSON
-	state  json.RawMessage
-}
 
 func (d *deciding) run(ctx context.Context, s *session, args []string) error {
 	d.session = s
@@ -77,34 +72,25 @@ func (d *deciding) run(ctx context.Context, s *session, args []string) error {
 	if d.columns, err = answerColumns(d.questions); err != nil {
 		return fmt.Errorf("%s: %w", d.questionsFile, err)
 	}
-	in, err := os.Open(args[0])
+	in, err := openRows(args[0], d.column)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	fromJSON := isJSONL(args[0])
-	d.asJSON = fromJSON && d.outFile == "" || isJSONL(d.outFile)
-	next, err := d.reader(in, fromJSON)
-	if err != nil {
-		return fmt.Errorf("%s: %w", args[0], err)
-	}
-	if fromJSON && !d.asJSON {
+	defer in.close()
+	d.asJSON = in.heading == nil && d.outFile == "" || isJSONL(d.outFile)
+	if in.heading == nil && !d.asJSON {
 		return errors.New("rows of JSONL are written as JSONL: name the -out file so")
 	}
-	out, done, err := d.open()
+	out, done, err := d.open(in.heading)
 	if err != nil {
 		return err
 	}
-	err = d.decide(ctx, next, out, done)
+	d.pace = newPace(d.atOnce)
+	err = d.decide(ctx, in, out, done)
 	if out != d.stdout {
 		err = errors.Join(err, out.(io.Closer).Close())
 	}
 	return err
-}
-
-func isJSONL(name string) bool {
-	ext := strings.ToLower(filepath.Ext(name))
-	return ext == ".jsonl" || ext == ".ndjson"
 }
 
 // answerColumns returns the columns that the answers to questions add to CSV.
@@ -164,64 +150,18 @@ func eachMember(object json.RawMessage, do func(name string, value json.RawMessa
 	return nil
 }
 
-// reader returns what reads the next row; its error is io.EOF behind the last.
-func (d *deciding) reader(in io.Reader, fromJSON bool) (func() (*row, error), error) {
-	if fromJSON {
-		lines := bufio.NewReader(in)
-		return func() (*row, error) { return d.jsonRow(lines) }, nil
+// open returns the output, with its heading, and how many rows it has already.
+// What a kill has left of a row is cut off.
+func (d *deciding) open(heading []string) (out io.Writer, done int, err error) {
+	for _, c := range d.columns {
+		heading = append(heading[:len(heading):len(heading)], c.heading)
 	}
-	records := csv.NewReader(in)
-	var err error
-	if d.heading, err = records.Read(); err != nil {
-		return nil, err
-	}
-	at := slices.Index(d.heading, d.column)
-	return func() (*row, error) {
-		fields, err := records.Read()
-		if err != nil {
-			return nil, err
-		}
-		object := make(map[string]string, len(fields))
-		for i, name := range d.heading {
-			object[name] = fields[i]
-		}
-		r := &row{fields: fields}
-		if r.object, err = json.Marshal(object); err != nil {
-			return nil, err
-		}
-		if r.state = r.object; at >= 0 {
-			r.state, err = json.Marshal(fields[at])
-		}
-		return r, err
-	}, nil
-}
-
-func (d *deciding) jsonRow(lines *bufio.Reader) (*row, error) {
-	for {
-		line, err := lines.ReadBytes('\n')
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(line, &members); err != nil {
-			return nil, fmt.Errorf("a line is no JSON object: %w", err)
-		}
-		r := &row{object: slices.Clone(line), state: slices.Clone(line)}
-		if state, ok := members[d.column]; ok {
-			r.state = state
-		}
-		return r, nil
-	}
-}
-
-// open returns the output and how many rows it has already. What a kill has left
-// of a row is cut off.
-func (d *deciding) open() (out io.Writer, done int, err error) {
+	heading = append(heading[:len(heading):len(heading)], "error")
 	if d.outFile == "" {
-		return d.stdout, 0, nil
+		if !d.asJSON {
+			err = writeRecord(d.stdout, heading)
+		}
+		return d.stdout, 0, err
 	}
 	mode := os.O_RDWR | os.O_CREATE
 	if !d.resume {
@@ -231,12 +171,19 @@ func (d *deciding) open() (out io.Writer, done int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	end := int64(0)
-	if done, end, err = written(file, d.asJSON); err == nil {
+	done, end, before, err := written(file, d.asJSON)
+	if err == nil {
 		err = file.Truncate(end)
 	}
 	if err == nil {
 		_, err = file.Seek(end, io.SeekStart)
+	}
+	switch {
+	case err != nil || d.asJSON:
+	case before == nil:
+		err = writeRecord(file, heading)
+	case !slices.Equal(before, heading):
+		err = fmt.Errorf("%s has the columns %s, which are those of other questions or rows", d.outFile, strings.Join(before, ", "))
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, file.Close())
@@ -244,78 +191,51 @@ func (d *deciding) open() (out io.Writer, done int, err error) {
 	return file, done, nil
 }
 
-// written returns how many whole rows a file has, and where the last one ends. The
-// heading of CSV counts as one.
-func written(file io.Reader, asJSON bool) (rows int, end int64, err error) {
+// written returns how many whole rows a file has, where the last one ends, and the
+// heading of CSV.
+func written(file io.Reader, asJSON bool) (rows int, end int64, heading []string, err error) {
 	data, err := io.ReadAll(file)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, nil, err
 	}
 	if asJSON {
 		end := int64(bytes.LastIndexByte(data, '\n') + 1)
-		return bytes.Count(data[:end], []byte("\n")), end, nil
+		return bytes.Count(data[:end], []byte("\n")), end, nil, nil
 	}
 	records := csv.NewReader(bytes.NewReader(data))
 	records.FieldsPerRecord = -1
 	for {
-		_, err := records.Read()
-		if at := records.InputOffset(); err != nil || data[at-1] != '\n' {
-			return rows, end, nil
+		record, err := records.Read()
+		at := records.InputOffset()
+		if err != nil || data[at-1] != '\n' {
+			return rows, end, heading, nil
+		}
+		if end = at; heading == nil {
+			heading = record
 		} else {
-			rows, end = rows+1, at
+			rows++
 		}
 	}
 }
 
-// decide asks about the rows behind the first done ones, several at once, and
-// writes them in their order.
-func (d *deciding) decide(ctx context.Context, next func() (*row, error), out io.Writer, done int) error {
+// decide asks about the rows behind the first done ones, as many at once as the
+// server takes, and writes them in their order.
+func (d *deciding) decide(ctx context.Context, in *rows, out io.Writer, done int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if !d.asJSON {
-		if done == 0 {
-			if err := d.writeHeading(out); err != nil {
-				return err
-			}
-		} else {
-			done--
-		}
-	}
 	for range done {
-		if _, err := next(); err != nil {
+		if _, err := in.next(ctx); err != nil {
 			return fmt.Errorf("the rows end before those of %s: %w", d.outFile, err)
 		}
 	}
-	type result struct {
-		row    *row
-		answer json.RawMessage
-		err    error
-	}
 	waiting := make(chan chan result, d.atOnce) // in the order of the rows
-	readErr := make(chan error, 1)
+	var readErr error                           // read when waiting is closed
 	go func() {
 		defer close(waiting)
-		for {
-			r, err := next()
-			if err != nil {
-				readErr <- err
-				return
-			}
-			one := make(chan result, 1)
-			select {
-			case waiting <- one:
-			case <-ctx.Done():
-				readErr <- ctx.Err()
-				return
-			}
-			go func() {
-				a, err := d.ask(ctx, d.questions, r.state)
-				one <- result{r, a.answers, err}
-			}()
-		}
+		readErr = d.askAbout(ctx, in, waiting)
 	}()
 	var failed error
-	count := done
+	progress := d.steps("rows", done, in.total)
 	for one := range waiting {
 		r := <-one
 		if failed == nil {
@@ -326,18 +246,47 @@ func (d *deciding) decide(ctx context.Context, next func() (*row, error), out io
 				cancel() // the rest of the rows is left for -resume
 				continue
 			}
-			if count++; count%100 == 0 && d.outFile != "" {
-				fmt.Fprintf(d.stderr, "\r%d rows", count)
-			}
+			progress.step()
 		}
 	}
-	if d.outFile != "" {
-		fmt.Fprintf(d.stderr, "\r%d rows\n", count)
-	}
-	if err := <-readErr; failed == nil && err != io.EOF {
-		failed = err
+	progress.end()
+	if failed == nil && readErr != io.EOF {
+		failed = readErr
 	}
 	return failed
+}
+
+// result is a row and what was answered about it.
+type result struct {
+	row    *row
+	answer json.RawMessage
+	err    error
+}
+
+// askAbout asks about rows until there are no more, which is io.EOF, and hands on
+// in their order where the results will be.
+func (d *deciding) askAbout(ctx context.Context, in *rows, waiting chan<- chan result) error {
+	for {
+		r, err := in.next(ctx)
+		if err != nil {
+			return err
+		}
+		one := make(chan result, 1)
+		select {
+		case waiting <- one:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if r.err != nil {
+			failure, err := refusedAs(r.err.Error())
+			one <- result{r, failure, err}
+			continue
+		}
+		go func() {
+			a, err := d.ask(ctx, d.questions, r.state)
+			one <- result{r, a.answers, err}
+		}()
+	}
 }
 
 // answered is what the server says about a state: the answers, or what is wrong
@@ -349,50 +298,68 @@ type answered struct {
 	took    time.Duration // the last try
 }
 
+// refusedAs is the answer about a row that has none.
+func refusedAs(reason string) (json.RawMessage, error) {
+	return json.Marshal(map[string]string{"error": reason})
+}
+
 // ask decides about one state. It tries again while the server is busy.
 func (d *deciding) ask(ctx context.Context, questions, state json.RawMessage) (answered, error) {
 	body, err := json.Marshal(map[string]any{"model": d.model, "state": state, "questions": questions})
 	if err != nil {
 		return answered{}, err
 	}
-	const tries = 6
-	for pause := time.Second / 2; ; pause *= 2 {
+	const tries = 8
+	for pause := time.Second / 4; ; pause *= 2 {
+		round, err := d.pace.enter(ctx)
+		if err != nil {
+			return answered{}, err
+		}
 		begin := time.Now()
 		status, answer, err := d.post(ctx, body)
 		took := time.Since(begin)
-		busy := err != nil || status == http.StatusTooManyRequests || status >= 500
+		tooMany := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+		d.pace.leave(round, tooMany)
+		busy := err != nil || tooMany || status >= 500
 		switch {
 		case ctx.Err() != nil:
 			return answered{}, ctx.Err()
-		case busy && pause < time.Second/2<<tries:
+		case busy && pause < time.Second/4<<tries:
 			select {
-			case <-time.After(pause):
+			case <-time.After(min(pause, 30*time.Second)):
 			case <-ctx.Done():
 			}
 			continue
 		case err != nil:
 			return answered{}, err
 		}
-		var reply struct {
-			Answers json.RawMessage
-			Usage   struct {
-				InputTokens int `json:"input_tokens"`
-			}
-			Detail struct{ Message string }
-		}
-		if err := json.Unmarshal(answer, &reply); err != nil {
-			return answered{}, fmt.Errorf("the server answered %d", status)
-		}
-		switch status {
-		case http.StatusOK:
-			return answered{answers: reply.Answers, tokens: reply.Usage.InputTokens, took: took}, nil
-		case http.StatusBadRequest: // this row does not fit the model
-			failure, err := json.Marshal(map[string]string{"error": reply.Detail.Message})
-			return answered{answers: failure, refused: true}, err
-		}
-		return answered{}, fmt.Errorf("%s (%d)", reply.Detail.Message, status)
+		return parseAnswer(status, answer, took)
 	}
 }
+
+func parseAnswer(status int, answer []byte, took time.Duration) (answered, error) {
+	var reply struct {
+		Answers json.RawMessage
+		Usage   struct {
+			InputTokens int `json:"input_tokens"`
+		}
+		Detail struct{ Message string }
+	}
+	if err := json.Unmarshal(answer, &reply); err != nil {
+		return answered{}, fmt.Errorf("the server answered %d", status)
+	}
+	switch status {
+	case http.StatusOK:
+		return answered{answers: reply.Answers, tokens: reply.Usage.InputTokens, took: took}, nil
+	case http.StatusBadRequest: // this row does not fit the model
+		failure, err := refusedAs(reply.Detail.Message)
+		return answered{answers: failure, refused: true}, err
+	}
+	return answered{}, fmt.Errorf("%s (%d)", reply.Detail.Message, status)
+}
+
+// manyClient keeps a connection for each request that there is at once.
+var manyClient = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: mostAtOnce}}
 
 func (d *deciding) post(ctx context.Context, body []byte) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
@@ -403,21 +370,13 @@ func (d *deciding) post(ctx context.Context, body []byte) (int, []byte, error) {
 	}
 	req.Header.Set("Authorization", "Bearer "+d.key)
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := manyClient.Do(req)
 	if err != nil {
 		return 0, nil, fmt.Errorf("the server cannot be reached: %w", err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	return resp.StatusCode, answer, err
-}
-
-func (d *deciding) writeHeading(out io.Writer) error {
-	heading := slices.Clone(d.heading)
-	for _, c := range d.columns {
-		heading = append(heading, c.heading)
-	}
-	return writeRecord(out, append(heading, "error"))
 }
 
 // write writes a row with its answers, in one piece.

@@ -35,7 +35,8 @@ func evalCommands() []command {
 			flags.StringVar(&e.page, "out", "eval.html", "`file` to write the page to")
 			flags.Float64Var(&e.price, "price", 0.20, "`dollars` for a million tokens of input")
 			flags.BoolVar(&e.flips, "flips", true, "ask about each row again with the options reversed, to see which answers that changes")
-			flags.IntVar(&e.atOnce, "at-once", 8, "how `many` rows are asked about at once")
+			flags.StringVar(&e.kept, "answers", "", "`file` to keep the answers in, so that a run that broke off goes on where it was")
+			flags.IntVar(&e.atOnce, "at-once", mostAtOnce, "how `many` rows are asked about at once at most; fewer where the server does not take so many")
 			return e.run
 		},
 	}}
@@ -44,18 +45,21 @@ func evalCommands() []command {
 // evaluating is one evaluation.
 type evaluating struct {
 	deciding
-	models, page string
-	price        float64
-	flips        bool
+	models, page, kept string
+	price              float64
+	flips              bool
 
 	asked []evalQuestion
 }
 
-// evalQuestion is a question whose answers are evaluated.
+// evalQuestion is what is evaluated: the answers to a question, or of one that
+// holds labels whether one of them does.
 type evalQuestion struct {
-	name    string
+	name    string // of the question, and behind a dot of the label
+	of      string // the question
 	kind    string
-	options []string // as labels and answers name them; of a noul true and false
+	options []string // as labels and answers name them; of a noul, and of a label, true and false
+	label   string   // of a question that holds labels
 }
 
 // evalRow is a row and the index of the right option of each question, -1 where
@@ -66,12 +70,14 @@ type evalRow struct {
 }
 
 // evalAnswer is a model's answer about a row: the probabilities of each question's
-// options, and those with the options reversed. ok is false where the model
+// options, and those with the options reversed. OK is false where the model
 // refused the row.
 type evalAnswer struct {
-	ok            bool
-	p, reversed   [][]float64
-	cost, latency float64
+	OK       bool        `json:"ok"`
+	P        [][]float64 `json:"p,omitempty"`
+	Reversed [][]float64 `json:"reversed,omitempty"`
+	Tokens   int         `json:"tokens"`
+	Latency  float64     `json:"latency"`
 }
 
 func (e *evaluating) run(ctx context.Context, s *session, args []string) error {
@@ -86,20 +92,26 @@ func (e *evaluating) run(ctx context.Context, s *session, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.questionsFile, err)
 	}
-	rows, err := e.readRows(args[0])
+	rows, err := e.readRows(ctx, args[0])
 	if err != nil {
 		return fmt.Errorf("%s: %w", args[0], err)
 	}
 	models := strings.Split(e.models, ",")
 	answers := make([][]evalAnswer, len(models))
+	keep, err := openKeeper(e.kept, e.questions, rows, e.flips)
+	if err != nil {
+		return err
+	}
+	defer keep.close()
+	e.pace = newPace(e.atOnce)
 	for i, id := range models {
 		models[i] = strings.TrimSpace(id)
 		e.model = models[i]
-		if answers[i], err = e.askAll(ctx, rows, reversed); err != nil {
+		if answers[i], err = e.askAll(ctx, rows, reversed, keep); err != nil {
 			return fmt.Errorf("%s: %w", e.model, err)
 		}
 	}
-	report := evalReport{Models: models, Rows: len(rows)}
+	report := evalReport{Models: models, Rows: len(rows), price: e.price}
 	for i := range e.asked {
 		report.add(&e.asked[i], i, rows, answers)
 	}
@@ -119,7 +131,7 @@ func (e *evaluating) readQuestions() (reversed json.RawMessage, err error) {
 	changes := false
 	err = eachMember(e.questions, func(name string, raw json.RawMessage) error {
 		var members map[string]json.RawMessage
-		q := evalQuestion{name: name}
+		q := evalQuestion{name: name, of: name}
 		if err := json.Unmarshal(raw, &members); err != nil {
 			return err
 		}
@@ -131,6 +143,12 @@ func (e *evaluating) readQuestions() (reversed json.RawMessage, err error) {
 		switch q.kind {
 		case "noul":
 			q.options = []string{"true", "false"}
+		case "labels": // one after the other: they do not exclude each other
+			all = append(all, member(name, raw))
+			return eachMember(members["criteria"], func(label string, _ json.RawMessage) error {
+				e.asked = append(e.asked, evalQuestion{name: name + "." + label, of: name, kind: q.kind, options: []string{"true", "false"}, label: label})
+				return nil
+			})
 		case "choice":
 			around = [2]string{"{", "}"}
 			err := eachMember(members["criteria"], func(option string, value json.RawMessage) error {
@@ -151,7 +169,7 @@ func (e *evaluating) readQuestions() (reversed json.RawMessage, err error) {
 				q.options, criteria = append(q.options, strconv.Itoa(i)), append(criteria, string(level))
 			}
 		default:
-			return fmt.Errorf("the question %s is of the type %s; evaluated are choice, score and noul", name, q.kind)
+			return fmt.Errorf("the question %s is of the type %s; evaluated are choice, score, noul and labels", name, q.kind)
 		}
 		if q.kind != "noul" {
 			changes = true
@@ -159,9 +177,8 @@ func (e *evaluating) readQuestions() (reversed json.RawMessage, err error) {
 			members["criteria"] = json.RawMessage(around[0] + strings.Join(criteria, ",") + around[1])
 		}
 		e.asked = append(e.asked, q)
-		key, _ := json.Marshal(name) // text always can be
 		turned, err := json.Marshal(members)
-		all = append(all, string(key)+":"+string(turned))
+		all = append(all, member(name, turned))
 		return err
 	})
 	if err != nil || !changes || !e.flips {
@@ -170,20 +187,22 @@ func (e *evaluating) readQuestions() (reversed json.RawMessage, err error) {
 	return json.RawMessage("{" + strings.Join(all, ",") + "}"), nil
 }
 
+// member is a member of an object.
+func member(name string, value json.RawMessage) string {
+	key, _ := json.Marshal(name) // text always can be
+	return string(key) + ":" + string(value)
+}
+
 // readRows reads the rows that have a label.
-func (e *evaluating) readRows(name string) ([]evalRow, error) {
-	in, err := os.Open(name)
+func (e *evaluating) readRows(ctx context.Context, name string) ([]evalRow, error) {
+	in, err := openFile(name, e.column)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	next, err := e.reader(in, isJSONL(name))
-	if err != nil {
-		return nil, err
-	}
+	defer in.close()
 	var rows []evalRow
 	for number := 1; ; number++ {
-		r, err := next()
+		r, err := in.next(ctx)
 		if err == io.EOF && len(rows) == 0 {
 			return nil, errors.New("no row has a label; the right answers are in columns NAME.label")
 		}
@@ -216,19 +235,15 @@ func (e *evaluating) labels(r *row) (found evalRow, labelled bool, err error) {
 	whole := bytes.Equal(r.state, r.object)
 	for i := range e.asked {
 		q := &e.asked[i]
-		right := -1
-		value, ok := members[q.name+".label"]
-		delete(members, q.name+".label")
-		if text := cell(value); ok && text != "" && text != "null" {
-			if q.kind == "noul" {
-				text = strings.ToLower(text)
-			}
-			if right = slices.Index(q.options, text); right < 0 {
-				return found, false, fmt.Errorf("%s.label is %q and none of %s", q.name, text, strings.Join(q.options, ", "))
-			}
-			labelled = true
+		right, err := q.right(members[q.of+".label"])
+		if err != nil {
+			return found, false, err
 		}
+		labelled = labelled || right >= 0
 		found.labels = append(found.labels, right)
+	}
+	for _, q := range e.asked {
+		delete(members, q.of+".label")
 	}
 	if whole {
 		found.state, err = json.Marshal(members)
@@ -236,24 +251,63 @@ func (e *evaluating) labels(r *row) (found evalRow, labelled bool, err error) {
 	return found, labelled, err
 }
 
-// askAll asks a model about all rows, several at once.
-func (e *evaluating) askAll(ctx context.Context, rows []evalRow, reversed json.RawMessage) ([]evalAnswer, error) {
+// right returns the index of the option that a label names, -1 where there is none.
+// The labels of a question that holds several are a list, or stand between bars.
+func (q *evalQuestion) right(value json.RawMessage) (int, error) {
+	text := cell(value)
+	if value == nil || text == "null" || text == "" && q.kind != "labels" {
+		return -1, nil
+	}
+	if q.kind == "labels" {
+		if slices.Contains(strings.Split(text, "|"), q.label) {
+			return 0, nil
+		}
+		return 1, nil
+	}
+	if q.kind == "noul" {
+		text = strings.ToLower(text)
+	}
+	right := slices.Index(q.options, text)
+	if right < 0 {
+		return 0, fmt.Errorf("%s.label is %q and none of %s", q.of, text, strings.Join(q.options, ", "))
+	}
+	return right, nil
+}
+
+// askAll asks a model about all rows that it has not answered before, as many at
+// once as the server takes.
+func (e *evaluating) askAll(ctx context.Context, rows []evalRow, reversed json.RawMessage, keep *keeper) ([]evalAnswer, error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	answers := make([]evalAnswer, len(rows))
+	done := keep.known(e.model, answers)
+	progress := e.steps("rows by "+e.model, len(done), len(rows))
+	defer progress.end()
 	places := make(chan struct{}, e.atOnce)
+	var counting sync.Mutex
 	var working sync.WaitGroup
 	for i := range rows {
+		if done[i] {
+			continue
+		}
 		places <- struct{}{}
 		if ctx.Err() != nil {
 			break
 		}
 		working.Go(func() {
 			defer func() { <-places }()
-			var err error
-			if answers[i], err = e.askOne(ctx, rows[i].state, reversed); err != nil {
-				fail(err)
+			a, err := e.askOne(ctx, rows[i].state, reversed)
+			if err == nil {
+				err = keep.add(e.model, i, a)
 			}
+			if err != nil {
+				fail(err)
+				return
+			}
+			counting.Lock()
+			defer counting.Unlock()
+			answers[i] = a
+			progress.step()
 		})
 	}
 	working.Wait()
@@ -265,15 +319,15 @@ func (e *evaluating) askOne(ctx context.Context, state, reversed json.RawMessage
 	if err != nil || one.refused {
 		return evalAnswer{}, err
 	}
-	a := evalAnswer{ok: true, cost: float64(one.tokens) * e.price / 1e6, latency: one.took.Seconds()}
-	if a.p, err = e.probabilities(one.answers, false); err != nil || reversed == nil {
+	a := evalAnswer{OK: true, Tokens: one.tokens, Latency: one.took.Seconds()}
+	if a.P, err = e.probabilities(one.answers, false); err != nil || reversed == nil {
 		return a, err
 	}
 	other, err := e.ask(ctx, reversed, state)
 	if err != nil || other.refused {
 		return evalAnswer{}, err
 	}
-	a.reversed, err = e.probabilities(other.answers, true)
+	a.Reversed, err = e.probabilities(other.answers, true)
 	return a, err
 }
 
@@ -290,15 +344,23 @@ func (e *evaluating) probabilities(answers json.RawMessage, reversed bool) ([][]
 	}
 	found := make([][]float64, len(e.asked))
 	for i, q := range e.asked {
-		a := all[q.name]
+		a := all[q.of]
 		if a.Noul != nil && q.kind == "noul" {
 			found[i] = []float64{*a.Noul, 1 - *a.Noul}
+			continue
+		}
+		if q.kind == "labels" {
+			p, ok := a.Probabilities[q.label]
+			if !ok {
+				return nil, fmt.Errorf("the server's answer to %s has no probability of %s", q.of, q.label)
+			}
+			found[i] = []float64{p, 1 - p}
 			continue
 		}
 		for _, option := range q.options {
 			p, ok := a.Probabilities[option]
 			if !ok {
-				return nil, fmt.Errorf("the server's answer to %s has no probability of %s", q.name, option)
+				return nil, fmt.Errorf("the server's answer to %s has no probability of %s", q.of, option)
 			}
 			found[i] = append(found[i], p)
 		}
@@ -311,22 +373,22 @@ func (e *evaluating) probabilities(answers json.RawMessage, reversed bool) ([][]
 
 // cases returns what models answered to a question about the rows that have a
 // label and that every model took.
-func cases(at int, q *evalQuestion, rows []evalRow, answers [][]evalAnswer) (found [][]evaluation.Case, refused int) {
+func cases(at int, q *evalQuestion, price float64, rows []evalRow, answers [][]evalAnswer) (found [][]evaluation.Case, refused int) {
 	found = make([][]evaluation.Case, len(answers))
 	for i, row := range rows {
 		if row.labels[at] < 0 {
 			continue
 		}
-		if slices.ContainsFunc(answers, func(of []evalAnswer) bool { return !of[i].ok }) {
+		if slices.ContainsFunc(answers, func(of []evalAnswer) bool { return !of[i].OK }) {
 			refused++
 			continue
 		}
 		for m := range answers {
 			a := &answers[m][i]
-			c := evaluation.Case{Row: calibration.Row{P: a.p[at], Right: row.labels[at]}, Flipped: math.NaN(), Cost: a.cost, Latency: a.latency}
-			if a.reversed != nil && q.kind != "noul" {
+			c := evaluation.Case{Row: calibration.Row{P: a.P[at], Right: row.labels[at]}, Flipped: math.NaN(), Cost: float64(a.Tokens) * price / 1e6, Latency: a.Latency}
+			if a.Reversed != nil && q.label == "" && q.kind != "noul" {
 				c.Flipped = 0
-				if likeliest(a.p[at]) != likeliest(a.reversed[at]) {
+				if likeliest(a.P[at]) != likeliest(a.Reversed[at]) {
 					c.Flipped = 1
 				}
 			}

@@ -106,10 +106,68 @@ func TestEval(t *testing.T) {
 	if circles := strings.Count(string(html), "<circle "); circles != 6 || !strings.Contains(string(html), `cx="180" cy="100"`) || strings.Contains(string(html), "http") {
 		t.Errorf("%d circles in\n%s", circles, html)
 	}
+	// A run that broke off goes on where it was.
+	kept := filepath.Join(dir, "kept.jsonl")
+	if _, _, err := run(t.Context(), append(args, "-answers", kept, rows)...); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(data), "\n"); lines != 82 { // 41 rows by two models
+		t.Errorf("%d answers are kept", lines)
+	}
+	if err := os.WriteFile(kept, data[:len(data)-7], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, stderr, err := run(t.Context(), append(args, "-answers", kept, rows)...)
+	if err != nil || !strings.Contains(stderr, "41 of 41 rows by sure") {
+		t.Errorf("%v\n%s\n%s", err, stderr, again)
+	}
+	if data, err = os.ReadFile(kept); err != nil || strings.Count(string(data), "\n") != 82 {
+		t.Errorf("%d answers are kept, %v", strings.Count(string(data), "\n"), err)
+	}
 	if err := os.WriteFile(rows, []byte("Text,c.label\nx,other\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := run(t.Context(), append(args, rows)...); err == nil || !strings.Contains(err.Error(), `row 1: c.label is "other" and none of a, b`) {
 		t.Errorf("a wrong label: %v", err)
+	}
+}
+
+// TestEvalLabels evaluates each label of a question by itself.
+func TestEvalLabels(t *testing.T) {
+	dir := t.TempDir()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		first := 0.1
+		if strings.Contains(string(body), "rain") {
+			first = 0.9
+		}
+		fmt.Fprintf(w, `{"answers":{"l":{"type":"labels","labels":[],"probabilities":{"wet":%v,"late":0.2}}},"usage":{"input_tokens":1}}`, first)
+	}))
+	defer server.Close()
+	rows, questions := filepath.Join(dir, "rows.jsonl"), filepath.Join(dir, "q.json")
+	for name, content := range map[string]string{
+		rows:      `{"state":"rain","l.label":["wet","late"]}` + "\n" + `{"state":"sun","l.label":[]}` + "\n" + `{"state":"rain","l.label":"wet"}` + "\n" + `{"state":"no label"}` + "\n",
+		questions: `{"l":{"type":"labels","criteria":{"wet":null,"late":null}}}`,
+	} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stdout, _, err := run(t.Context(), "eval", "-url", server.URL, "-key", "k", "-questions", questions, "-out", filepath.Join(dir, "page.html"), rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for line := range strings.Lines(stdout) {
+		got.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+	}
+	for _, want := range []string{"l.wet: 3 rows\nsvc-snap-preview\naccuracy 1 [1, 1]\n", "l.late: 3 rows\nsvc-snap-preview\naccuracy 0.6667 ["} {
+		if !strings.Contains(got.String(), want) {
+			t.Errorf("%q is not in\n%s", want, got.String())
+		}
 	}
 }

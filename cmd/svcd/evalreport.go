@@ -19,6 +19,8 @@ type evalReport struct {
 	Models    []string
 	Rows      int
 	Questions []evalSection
+
+	price float64 // dollars for a million tokens of input
 }
 
 // evalSection is the part of a report about one question.
@@ -32,7 +34,7 @@ type evalSection struct {
 
 // add evaluates a question.
 func (r *evalReport) add(q *evalQuestion, at int, rows []evalRow, answers [][]evalAnswer) {
-	all, refused := cases(at, q, rows, answers)
+	all, refused := cases(at, q, r.price, rows, answers)
 	s := evalSection{Name: q.name, Cases: len(all[0]), Refused: refused, Heading: append([]string{""}, r.Models...)}
 	if s.Cases > 0 {
 		var differences []evaluation.Difference

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 )
 
 // statusLine is a line on a terminal that is written over as things go on. What
@@ -50,6 +51,44 @@ func isTerminal(w io.Writer) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// steps shows how far something has come that has many equal steps: a bar on a
+// terminal, and elsewhere a line at the end.
+type steps struct {
+	line               *statusLine
+	out                io.Writer
+	what               string
+	first, done, total int
+	begin              time.Time
+}
+
+// steps begins one of which some are done.
+func (e environment) steps(what string, done, total int) *steps {
+	p := &steps{line: newStatusLine(e.stderr), out: e.stderr, what: what, first: done, done: done, total: total, begin: time.Now()}
+	p.show()
+	return p
+}
+
+// step notes that one more step is done.
+func (p *steps) step() {
+	p.done++
+	p.show()
+}
+
+func (p *steps) show() {
+	text := fmt.Sprintf("%s %d of %d %s", bar(share(int64(p.done), int64(p.total))), p.done, p.total, p.what)
+	if made, took := p.done-p.first, time.Since(p.begin); made > 0 && took > time.Second {
+		left := time.Duration(float64(took) / float64(made) * float64(p.total-p.done))
+		text += fmt.Sprintf(", %.1f/s, %s left", float64(made)/took.Seconds(), left.Round(time.Second))
+	}
+	p.line.show(text)
+}
+
+// end ends it, wherever it is.
+func (p *steps) end() {
+	p.line.clear()
+	fmt.Fprintf(p.out, "%d of %d %s\n", p.done, p.total, p.what)
 }
 
 // share is the part of a whole that is done, 0 to 1; nothing is done at once.
