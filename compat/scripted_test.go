@@ -57,14 +57,15 @@ func newScripted(t testing.TB) *scripted {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		s.answer(w, &req)
+		s.answer(w, &req, len(body)/4)
 	}))
 	t.Cleanup(s.Close)
 	return s
 }
 
-// answer sends the step that the conversation has come to.
-func (s *scripted) answer(w http.ResponseWriter, req *scriptedRequest) {
+// answer sends the step that the conversation has come to. A server that counts far
+// fewer tokens than the prompt has would be taken for one that cuts it.
+func (s *scripted) answer(w http.ResponseWriter, req *scriptedRequest, tokens int) {
 	var todo task
 	found, done := false, 0
 	for _, m := range req.Messages {
@@ -92,7 +93,7 @@ func (s *scripted) answer(w http.ResponseWriter, req *scriptedRequest) {
 			quoted, _ := json.Marshal(word)
 			send(`{"choices":[{"index":0,"delta":{"content":` + string(quoted) + `}}]}`)
 		}
-		send(`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":10}}`)
+		send(fmt.Sprintf(`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":%d,"completion_tokens":10}}`, tokens))
 		io.WriteString(w, "data: [DONE]\n\n")
 		return
 	}
@@ -101,7 +102,7 @@ func (s *scripted) answer(w http.ResponseWriter, req *scriptedRequest) {
 		send(fmt.Sprintf(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"id":"c%d","type":"function","function":{"name":%q,"arguments":%s}}]}}]}`,
 			i, i, call.Name, args))
 	}
-	send(`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":100,"completion_tokens":10}}`)
+	send(fmt.Sprintf(`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":%d,"completion_tokens":10}}`, tokens))
 	io.WriteString(w, "data: [DONE]\n\n")
 }
 

@@ -27,8 +27,8 @@ type known struct {
 
 	unrestricted bool // allowed_token_ids does not change what it shows
 
-	noReasoning    bool // the server refuses messages that have reasoning
-	plainReasoning bool // it calls it "reasoning", not "reasoning_content"
+	noReasoning bool   // the server refuses messages that have reasoning
+	reasoningAs string // how it sends reasoning: the name of a field, or thinkOpen for in the text; empty: not found out
 
 	decides      Decides // how the target decides; empty: unknown
 	decidesUntil time.Time

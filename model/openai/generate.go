@@ -128,7 +128,7 @@ type answer struct {
 
 	target   *target         // that was asked last
 	thought  strings.Builder // reasoning that is not reported yet, where it is asked for
-	plain    bool            // its name is "reasoning"
+	as       string          // how it came: the name of a field, or thinkOpen
 	logprobs logprobs        // of the text, where they are asked for
 	think    thinkFilter
 	json     jsonEnd
@@ -162,8 +162,8 @@ func (a *answer) emitReasoning() {
 	}
 	text := a.thought.String()
 	a.thought.Reset()
-	if facts := &a.target.facts; facts.get().plainReasoning != a.plain {
-		facts.learn(func(k *known) { k.plainReasoning = a.plain })
+	if facts := &a.target.facts; facts.get().reasoningAs != a.as {
+		facts.learn(func(k *known) { k.reasoningAs = a.as })
 	}
 	a.emit(model.Reasoning{Text: text})
 }
@@ -337,7 +337,10 @@ func (a *answer) take(x *exchange) error {
 	}
 	if a.req.Reasoning && c.reasoning != "" {
 		a.thought.WriteString(c.reasoning)
-		a.plain = c.plainName
+		a.as = reasoningField
+		if c.plainName {
+			a.as = "reasoning"
+		}
 	}
 	if !a.more {
 		a.wait(x)
@@ -351,7 +354,14 @@ func (a *answer) take(x *exchange) error {
 	case a.req.Continue: // tags in it are part of the text
 		a.text(c.text)
 	default:
-		a.text(a.think.add(c.text))
+		if a.req.Reasoning {
+			a.think.kept = &a.thought
+		}
+		shown := a.think.add(c.text)
+		if a.think.inside || a.think.removed {
+			a.as = thinkOpen
+		}
+		a.text(shown)
 	}
 	return a.toolCalls(x)
 }

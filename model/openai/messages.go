@@ -61,7 +61,11 @@ func messagesSize(messages []model.Message) int {
 func (w *wireRequest) message(out *jsonout.Writer, m *model.Message) {
 	out.Object()
 	out.Name("role").String(string(m.Role))
-	w.content(out.Name("content"), m.Parts)
+	parts := m.Parts
+	if w.reasoning == thinkOpen && m.Reasoning != "" {
+		parts = slices.Insert(slices.Clone(parts), 0, model.Part(model.Text(thinkOpen+m.Reasoning+thinkClose)))
+	}
+	w.content(out.Name("content"), parts)
 	if len(m.ToolCalls) > 0 {
 		out.Name("tool_calls").Array()
 		for i := range m.ToolCalls {
@@ -72,7 +76,7 @@ func (w *wireRequest) message(out *jsonout.Writer, m *model.Message) {
 	if m.ToolCallID != "" {
 		out.Name("tool_call_id").String(m.ToolCallID)
 	}
-	if w.reasoning != "" && m.Reasoning != "" {
+	if w.reasoning != "" && w.reasoning != thinkOpen && m.Reasoning != "" {
 		out.Name(w.reasoning).String(m.Reasoning)
 	}
 	out.EndObject()

@@ -12,7 +12,7 @@ import (
 // TestReasoningGoesBack to the server that it came from, under its own name for
 // it, in the message with the calls.
 func TestReasoningGoesBack(t *testing.T) {
-	for name, whole := range map[string]bool{"reasoning_content": false, "reasoning": true} {
+	for name, whole := range map[string]bool{"reasoning_content": false, "reasoning": true, "think": false} {
 		is := is.New(t)
 		d := (&double{reasoning: "Let me think.", thoughts: name, whole: whole}).serve(t)
 		b := d.backend(t)
@@ -30,7 +30,11 @@ func TestReasoningGoesBack(t *testing.T) {
 		}
 		back := called(thought)
 		is.NoErr(fold(t.Context(), b, back).err)
-		is.Equal(d.requests[1].Get("messages.1."+name).Str, "Let me think.")
+		field, want := name, "Let me think."
+		if name == "think" { // it came in the text, and goes back there
+			field, want = "content", "<think>Let me think.</think>"
+		}
+		is.Equal(d.requests[1].Get("messages.1."+field).Str, want)
 		is.True(d.requests[1].Get("messages.1.tool_calls").Exists())
 	}
 }

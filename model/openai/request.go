@@ -16,7 +16,7 @@ type wireRequest struct {
 	begun     []byte // JSON of messages, up to where the text of the first of messages goes on; nil: nothing
 	messages  []model.Message
 	separator string // between the texts of a message's content
-	reasoning string // what the server calls the reasoning of a message; empty leaves it out
+	reasoning string // what the server calls the reasoning of a message, or thinkOpen for in its text; empty leaves it out
 
 	Model               string         `json:"model"`
 	Prompt              *string        `json:"prompt,omitempty"`
@@ -154,16 +154,19 @@ func promptText(req *model.Request) string {
 	return text.String()
 }
 
-// reasoningName is what the server calls the reasoning of a message, empty where it
-// takes none.
+// reasoningField is what most servers call the reasoning of a message.
+const reasoningField = "reasoning_content"
+
+// reasoningName is what the server calls the reasoning of a message: as it sends it,
+// between tags in the text too. It is empty where it takes none.
 func (k known) reasoningName() string {
 	switch {
 	case k.noReasoning:
 		return ""
-	case k.plainReasoning:
-		return "reasoning"
+	case k.reasoningAs != "":
+		return k.reasoningAs
 	}
-	return "reasoning_content"
+	return reasoningField
 }
 
 // forgetReasoning leaves out the reasoning, and reports whether there was any.

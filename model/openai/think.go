@@ -19,6 +19,8 @@ type thinkFilter struct {
 	inside  bool   // in a block
 	removed bool   // a block has been
 	through bool   // text has begun: nothing is removed from here on
+
+	kept *strings.Builder // where what is removed goes; nil: nowhere
 }
 
 // add returns what may be shown after the next piece of text.
@@ -31,10 +33,11 @@ func (f *thinkFilter) add(text string) string {
 		if f.inside {
 			i := strings.Index(f.held, thinkClose)
 			if i < 0 {
-				f.held = f.held[max(0, len(f.held)-len(thinkClose)+1):]
+				f.remove(max(0, len(f.held)-len(thinkClose)+1))
 				return ""
 			}
-			f.held = f.held[i+len(thinkClose):]
+			f.remove(i)
+			f.held = f.held[len(thinkClose):]
 			f.inside, f.removed = false, true
 		}
 		begin := strings.TrimLeft(f.held, blanks)
@@ -47,6 +50,14 @@ func (f *thinkFilter) add(text string) string {
 		}
 		return f.release()
 	}
+}
+
+// remove removes the first n bytes of what is held.
+func (f *thinkFilter) remove(n int) {
+	if f.kept != nil {
+		f.kept.WriteString(f.held[:n])
+	}
+	f.held = f.held[n:]
 }
 
 // end returns what was held back when nothing more comes.
