@@ -102,11 +102,11 @@ func (b scorer) Score(ctx context.Context, req *model.ScoreRequest) (*model.Scor
 	ctx, call := b.begin(ctx, operationScore, req.Model)
 	scores, err := b.inner.Score(ctx, req)
 	if err == nil {
-		b.telemetry.labelMass.WithLabelValues(call.model).Observe(scores.LabelMass())
+		b.telemetry.labelMass.observe(ctx, scores.LabelMass(), call.model)
 		call.answered()
 		call.usage = model.Usage{InputTokens: scores.StateTokens + scores.QuestionTokens, OutputTokens: scores.OutputTokens}
 	} else if none, ok := errors.AsType[*model.NoLabels](err); ok { // the answers that are refused are those to know of
-		b.telemetry.labelMass.WithLabelValues(call.model).Observe(none.Mass)
+		b.telemetry.labelMass.observe(ctx, none.Mass, call.model)
 	}
 	call.end(err)
 	return scores, err
@@ -144,6 +144,7 @@ func (b embedder) Embed(ctx context.Context, req *model.EmbedRequest) (*model.Em
 type call struct {
 	telemetry        *Telemetry
 	operation, model string
+	ctx              context.Context // which has the span
 	span             trace.Span
 	start            time.Time
 	first            bool // the first piece of the answer has come
@@ -154,7 +155,8 @@ func (b backend) begin(ctx context.Context, operation, id string) (context.Conte
 	c := &call{telemetry: b.telemetry, operation: operation, model: b.label(id), start: time.Now()}
 	ctx, c.span = c.telemetry.tracer.Start(ctx, operation+" "+c.model, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", operation), attribute.String("gen_ai.request.model", c.model)))
-	c.telemetry.activeCalls.Inc()
+	c.ctx = ctx
+	c.telemetry.activeCalls.add(ctx, 1)
 	return ctx, c
 }
 
@@ -175,23 +177,23 @@ func (c *call) answered() {
 	}
 	c.first = true
 	c.span.AddEvent("first token")
-	c.telemetry.firstTokens.WithLabelValues(c.operation, c.model).Observe(time.Since(c.start).Seconds())
+	c.telemetry.firstTokens.observe(c.ctx, time.Since(c.start).Seconds(), c.operation, c.model)
 }
 
 // leave ends a call that was none.
 func (c *call) leave() {
-	c.telemetry.activeCalls.Dec()
+	c.telemetry.activeCalls.add(c.ctx, -1)
 	endSpan(c.span, nil)
 }
 
 func (c *call) end(err error) {
 	t := c.telemetry
-	t.activeCalls.Dec()
-	t.modelCalls.WithLabelValues(c.operation, c.model, errorType(err)).Observe(time.Since(c.start).Seconds())
+	t.activeCalls.add(c.ctx, -1)
+	t.modelCalls.observe(c.ctx, time.Since(c.start).Seconds(), c.operation, c.model, errorType(err))
 	if c.usage != (model.Usage{}) {
-		t.tokens.WithLabelValues(c.operation, c.model, "input").Observe(float64(c.usage.InputTokens))
-		t.tokens.WithLabelValues(c.operation, c.model, "output").Observe(float64(c.usage.OutputTokens))
-		t.cachedTokens.WithLabelValues(c.model).Add(float64(c.usage.CachedTokens))
+		t.tokens.observe(c.ctx, float64(c.usage.InputTokens), c.operation, c.model, "input")
+		t.tokens.observe(c.ctx, float64(c.usage.OutputTokens), c.operation, c.model, "output")
+		t.cachedTokens.add(c.ctx, float64(c.usage.CachedTokens), c.model)
 		c.span.SetAttributes(
 			attribute.Int("gen_ai.usage.input_tokens", c.usage.InputTokens),
 			attribute.Int("gen_ai.usage.output_tokens", c.usage.OutputTokens))

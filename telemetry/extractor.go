@@ -29,11 +29,11 @@ func (e extractor) Extract(ctx context.Context, doc io.Reader, size int64, forma
 	t := e.telemetry
 	ctx, span := t.tracer.Start(ctx, "extract "+string(format), trace.WithAttributes(
 		attribute.String("svc.file.format", string(format)), attribute.Int64("svc.file.size", size)))
-	t.activeExtractions.Inc()
-	defer t.activeExtractions.Dec()
+	t.activeExtractions.add(ctx, 1)
+	defer t.activeExtractions.add(ctx, -1)
 	start := time.Now()
 	extracted, err := e.inner.Extract(ctx, doc, size, format)
-	t.extractions.WithLabelValues(string(format), extractionError(err)).Observe(time.Since(start).Seconds())
+	t.extractions.observe(ctx, time.Since(start).Seconds(), string(format), extractionError(err))
 	if unreadable, ok := errors.AsType[*files.Unreadable](err); ok {
 		span.SetAttributes(attribute.String("svc.file.reason", string(unreadable.Reason)))
 		endSpan(span, nil)

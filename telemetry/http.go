@@ -39,18 +39,18 @@ func (t *Telemetry) begin(w http.ResponseWriter, r *http.Request) (*request, *ht
 	m := &request{telemetry: t, answer: answer.Writer{ResponseWriter: w}, start: time.Now()}
 	ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, m.span = t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))
-	t.activeRequests.Inc()
+	t.activeRequests.add(ctx, 1)
 	return m, r.WithContext(ctx)
 }
 
 func (m *request) end(r *http.Request) {
-	m.telemetry.activeRequests.Dec()
+	m.telemetry.activeRequests.add(r.Context(), -1)
 	status := m.answer.Status
 	if status == 0 {
 		status = statusAborted
 	}
 	method, route := knownMethod(r.Method), r.Pattern
-	m.telemetry.requests.WithLabelValues(method, route, strconv.Itoa(status)).Observe(time.Since(m.start).Seconds())
+	m.telemetry.requests.observe(r.Context(), time.Since(m.start).Seconds(), method, route, strconv.Itoa(status))
 	if m.span.IsRecording() {
 		m.span.SetName(method + " " + route)
 		m.span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route),

@@ -53,7 +53,7 @@ func (s store) measure(ctx context.Context, access string, ns storage.Namespace,
 	if refused {
 		failure = nil
 	}
-	s.telemetry.transactions.WithLabelValues(access, errorType(failure)).Observe(time.Since(start).Seconds())
+	s.telemetry.transactions.observe(ctx, time.Since(start).Seconds(), access, errorType(failure))
 	if span != nil {
 		endSpan(span, failure)
 	}
@@ -76,7 +76,7 @@ func (s search) Search(ctx context.Context, query string) ([]websearch.Result, e
 	ctx, span := s.telemetry.tracer.Start(ctx, "web_search", trace.WithSpanKind(trace.SpanKindClient))
 	start := time.Now()
 	results, err := s.inner.Search(ctx, query)
-	s.telemetry.searches.WithLabelValues(errorType(err)).Observe(time.Since(start).Seconds())
+	s.telemetry.searches.observe(ctx, time.Since(start).Seconds(), errorType(err))
 	endSpan(span, err)
 	return results, err
 }
