@@ -93,6 +93,11 @@ func (s *Service) Keys(ctx context.Context, organization string, p Page) (List[a
 	return s.accounts.Keys(ctx, organization, p)
 }
 
+// Key returns an API key, without its Secret. The error is NotFound.
+func (s *Service) Key(ctx context.Context, id string) (accounts.APIKey, error) {
+	return s.accounts.Key(ctx, id)
+}
+
 // UpdateKey changes what u names of a key, such as its limits and its budget. It
 // holds for every call that begins after it returned. The error is NotFound or
 // Invalid.

@@ -24,7 +24,7 @@ type APIKey struct {
 	Models         []string // IDs of the models it may use, nil for every model
 	Prefix         string   // how the key begins, to tell keys apart
 	CreatedAt      int64    // Unix seconds
-	LastUsedAt     int64    // Unix seconds, 0 for never; up to two minutes late
+	LastUsedAt     int64    // Unix seconds, 0 for never; up to two minutes late where another process saw it
 
 	KeyLimits
 	Spent Micros // in the period of the budget, where there is one
@@ -253,7 +253,7 @@ func (s *Service) Keys(ctx context.Context, organization string, p page.Params) 
 		return getKey(tx, string(e.Key[len(prefix):]))
 	})
 	for i := range result.Items {
-		if err := s.setSpent(ctx, &result.Items[i]); err != nil {
+		if err := s.setUse(ctx, &result.Items[i]); err != nil {
 			return page.Page[APIKey]{}, err
 		}
 	}
@@ -280,8 +280,23 @@ func getKey(tx storage.Tx, id string) (APIKey, error) {
 	return record.show(int64(binary.BigEndian.Uint64(used))), nil
 }
 
-// setSpent completes a key with what it has spent of its budget.
-func (s *Service) setSpent(ctx context.Context, k *APIKey) (err error) {
+// Key returns a key, or NotFound.
+func (s *Service) Key(ctx context.Context, id string) (APIKey, error) {
+	var key APIKey
+	err := s.store.View(ctx, system, func(tx storage.Tx) (err error) {
+		key, err = getKey(tx, id)
+		return err
+	})
+	if err != nil {
+		return APIKey{}, stored.Error(err)
+	}
+	return key, s.setUse(ctx, &key)
+}
+
+// setUse completes a key with what is not written yet: when it was used, and what
+// it has spent of its budget.
+func (s *Service) setUse(ctx context.Context, k *APIKey) (err error) {
+	k.LastUsedAt = s.used.since(k.ID, k.LastUsedAt)
 	if k.Budget > 0 && k.OrganizationID != "" {
 		k.Spent, err = s.spent(ctx, k.OrganizationID, k.ID, k.BudgetPeriod, s.now())
 	}
@@ -318,7 +333,7 @@ func (s *Service) UpdateKey(ctx context.Context, id string, u KeyUpdate) (APIKey
 	if err != nil {
 		return APIKey{}, stored.Error(err)
 	}
-	return key, s.setSpent(ctx, &key)
+	return key, s.setUse(ctx, &key)
 }
 
 // change sets what an update names, or returns an Invalid error.

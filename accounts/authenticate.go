@@ -188,6 +188,14 @@ func (u *lastUsed) note(key string, at int64) {
 	u.times[key] = max(at, u.times[key])
 }
 
+// since returns when a key was used, where that is not written yet, and otherwise
+// what is.
+func (u *lastUsed) since(key string, written int64) int64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return max(written, u.times[key])
+}
+
 func (u *lastUsed) take() map[string]int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -30,6 +30,12 @@ func (s Sums) Plus(t Sums) Sums {
 		s.OutputTokens + t.OutputTokens, s.Cost + t.Cost}
 }
 
+// Minus returns what is left of the sums without others.
+func (s Sums) Minus(t Sums) Sums {
+	return Sums{s.Requests - t.Requests, s.InputTokens - t.InputTokens, s.CachedTokens - t.CachedTokens,
+		s.OutputTokens - t.OutputTokens, s.Cost - t.Cost}
+}
+
 // Total is what one model, key or organization used in a month.
 type Total struct {
 	Name string       // the model's, or the key's or organization's ID; empty for calls without a key

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
 )
 
 // DefaultPrefix is where the pages are, unless the options say otherwise.
@@ -148,6 +149,7 @@ func (c *Console) routes() {
 	c.signedIn("POST /completions/{id}/delete", c.deleteCompletion)
 	c.signedIn("GET /usage", c.usagePage)
 	c.signedIn("GET /usage.csv", c.usageCSV)
+	c.signedIn("GET /usage/totals.csv", c.totalsCSV)
 
 	c.administered("GET /admin/organizations", c.organizationsPage)
 	c.administered("POST /admin/organizations", c.createOrganization)
@@ -157,7 +159,12 @@ func (c *Console) routes() {
 	c.administered("POST /admin/organizations/{id}/delete", c.deleteOrganization)
 	c.administered("GET /admin/organizations/{id}/usage", c.organizationUsagePage)
 	c.administered("GET /admin/organizations/{id}/usage.csv", c.organizationUsageCSV)
+	c.administered("GET /admin/organizations/{id}/usage/totals.csv", c.organizationTotalsCSV)
+	c.administered("GET /admin/usage", c.allUsagePage)
+	c.administered("GET /admin/usage.csv", c.allUsageCSV)
 	c.administered("GET /admin/keys", c.keysPage)
+	c.administered("GET /admin/keys/{id}", c.keyPage)
+	c.administered("POST /admin/keys/{id}", c.updateKey)
 	c.administered("POST /admin/keys", c.createKey)
 	c.administered("POST /admin/keys/{id}/revoke", c.revokeKey)
 	c.administered("GET /admin/audit", c.auditPage)
@@ -216,6 +223,7 @@ func (c *Console) administered(pattern string, do action) {
 		case !v.admin:
 			return c.askToSignIn(v)
 		}
+		v.as = c.service.As(accounts.Actor{By: "console " + v.address()})
 		return do(v)
 	}))
 }

@@ -143,7 +143,7 @@ func TestPagesHaveNoInlineScriptsOrStyles(t *testing.T) {
 }
 
 var pages = []string{"/decide", "/respond", "/files", "/conversations", "/responses", "/completions", "/usage",
-	"/admin/organizations", "/admin/organizations/org_default", "/admin/keys", "/admin/audit", "/admin/system"}
+	"/admin/organizations", "/admin/organizations/org_default", "/admin/organizations/org_default/usage", "/admin/usage", "/admin/keys", "/admin/audit", "/admin/system"}
 
 func TestWithoutASession(t *testing.T) {
 	d := open(t)

@@ -8,6 +8,9 @@ import (
 )
 
 func (c *Console) keysPage(v *visit) error {
+	if id := strings.TrimSpace(v.r.FormValue("q")); strings.HasPrefix(id, "key_") {
+		return v.redirect("/admin/keys/" + id)
+	}
 	result, err := search(v, func(p svc.Page) (svc.List[accounts.APIKey], error) { return c.service.Keys(v.ctx(), "", p) },
 		func(k accounts.APIKey) string { return k.ID },
 		func(k accounts.APIKey, words string) bool {
@@ -19,6 +22,37 @@ func (c *Console) keysPage(v *visit) error {
 	return v.render("keys", "API keys", result)
 }
 
+// keyView is a key with its limits.
+type keyView struct {
+	Token string
+	Key   accounts.APIKey
+	Part  float64 // of its budget that is spent, 0 to 1
+}
+
+// during is the present period, in words.
+func during(p accounts.Period) string {
+	if p == accounts.Day {
+		return "today"
+	}
+	return "this month"
+}
+
+func (c *Console) keyPage(v *visit) error {
+	key, err := c.service.Key(v.ctx(), v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	view := keyView{Token: v.session.Token, Key: key}
+	if key.Budget > 0 {
+		view.Part = min(max(float64(key.Spent)/float64(key.Budget), 0), 1)
+	}
+	title := key.Name
+	if title == "" {
+		title = "API key"
+	}
+	return v.render("key", title, view)
+}
+
 // createKey makes a key and shows it, the only time. The page answers the form
 // itself: a redirect would have to carry the key.
 func (c *Console) createKey(v *visit) error {
@@ -26,15 +60,52 @@ func (c *Console) createKey(v *visit) error {
 	if models := strings.Fields(strings.ReplaceAll(v.r.PostForm.Get("models"), ",", " ")); len(models) > 0 {
 		n.Models = models
 	}
-	key, err := c.service.CreateKey(v.ctx(), n)
+	var err error
+	if n.KeyLimits, err = v.keyLimits(); err != nil {
+		return err
+	}
+	key, err := v.as.CreateKey(v.ctx(), n)
 	if err != nil {
 		return err
 	}
 	return c.showOrganization(v, key.OrganizationID, &key)
 }
 
+func (c *Console) updateKey(v *visit) error {
+	limits, err := v.keyLimits()
+	if err != nil {
+		return err
+	}
+	id, name := v.r.PathValue("id"), v.r.PostForm.Get("name")
+	_, err = v.as.UpdateKey(v.ctx(), id, accounts.KeyUpdate{
+		Name: &name, RequestsPerMinute: &limits.RequestsPerMinute, TokensPerMinute: &limits.TokensPerMinute,
+		Budget: &limits.Budget, BudgetPeriod: &limits.BudgetPeriod,
+	})
+	if err != nil {
+		return err
+	}
+	return v.redirect("/admin/keys/" + id)
+}
+
+// keyLimits reads the limits of a key; empty fields are none.
+func (v *visit) keyLimits() (l accounts.KeyLimits, err error) {
+	if l.RequestsPerMinute, err = v.number("requests_per_minute"); err != nil {
+		return l, err
+	}
+	if l.TokensPerMinute, err = v.number("tokens_per_minute"); err != nil {
+		return l, err
+	}
+	if text := strings.TrimSpace(v.r.PostForm.Get("budget")); text != "" {
+		if l.Budget, err = accounts.ParseDollars(text); err != nil {
+			return l, err
+		}
+	}
+	l.BudgetPeriod = accounts.Period(v.r.PostForm.Get("budget_period"))
+	return l, nil
+}
+
 func (c *Console) revokeKey(v *visit) error {
-	if err := c.service.RevokeKey(v.ctx(), v.r.PathValue("id")); err != nil {
+	if err := v.as.RevokeKey(v.ctx(), v.r.PathValue("id")); err != nil {
 		return err
 	}
 	if id := v.r.PostForm.Get("organization_id"); id != "" && v.ours("/"+id) {

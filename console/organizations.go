@@ -29,6 +29,7 @@ type organizationView struct {
 	Keys         []accounts.APIKey
 	Next         string
 	Created      *accounts.APIKey // a key that was just made, with its secret
+	NewLimits    accounts.KeyLimits
 }
 
 func (c *Console) organizationPage(v *visit) error {
@@ -65,7 +66,10 @@ func (c *Console) createOrganization(v *visit) error {
 	if n.TokensPerMinute, err = v.number("tokens_per_minute"); err != nil {
 		return err
 	}
-	o, err := c.service.CreateOrganization(v.ctx(), n)
+	if n.ConcurrentRequests, err = v.number("concurrent_requests"); err != nil {
+		return err
+	}
+	o, err := v.as.CreateOrganization(v.ctx(), n)
 	if err != nil {
 		return err
 	}
@@ -96,13 +100,18 @@ func (c *Console) updateOrganization(v *visit) error {
 	if err != nil {
 		return err
 	}
+	concurrent, err := v.number("concurrent_requests")
+	if err != nil {
+		return err
+	}
 	kept, err := v.retention()
 	if err != nil {
 		return err
 	}
 	id := v.r.PathValue("id")
-	_, err = c.service.UpdateOrganization(v.ctx(), id, accounts.OrganizationUpdate{
+	_, err = v.as.UpdateOrganization(v.ctx(), id, accounts.OrganizationUpdate{
 		Name: &name, Status: &status, ZeroDataRetention: &zero, RequestsPerMinute: &requests, TokensPerMinute: &tokens, Retention: &kept,
+		ConcurrentRequests: &concurrent,
 	})
 	if err != nil {
 		return err
@@ -116,7 +125,7 @@ func (c *Console) addCredits(v *visit) error {
 		return err
 	}
 	id := v.r.PathValue("id")
-	if _, err := c.service.AddCredits(v.ctx(), id, amount); err != nil {
+	if _, err := v.as.AddCredits(v.ctx(), id, amount); err != nil {
 		return err
 	}
 	return v.redirect("/admin/organizations/" + id)
@@ -141,7 +150,7 @@ func (c *Console) deleteOrganization(v *visit) error {
 	if strings.TrimSpace(v.r.PostForm.Get("confirmed")) != id {
 		return &fault.Error{Kind: fault.Invalid, Message: "To delete an organization, write its ID."}
 	}
-	if err := c.service.DeleteOrganization(v.ctx(), id); err != nil {
+	if err := v.as.DeleteOrganization(v.ctx(), id); err != nil {
 		return err
 	}
 	return v.redirect("/admin/organizations")

@@ -166,19 +166,46 @@ func TestUsageAsCSV(t *testing.T) {
 	for range 3 {
 		d.post("/decide", form)
 	}
-	status, body := d.get("/usage.csv")
-	rows, err := csv.NewReader(strings.NewReader(body)).ReadAll()
-	if err != nil || status != http.StatusOK || len(rows) != 4 {
-		t.Fatalf("%d, %d rows, %v: %s", status, len(rows), err, body)
+	rows := d.table("/usage.csv")
+	if len(rows) != 5 { // the header, the first credits, three calls
+		t.Errorf("%d rows: %v", len(rows), rows)
 	}
-	if got := fmt.Sprint(rows[0]); got != "[id created_at endpoint model key input_tokens cached_tokens output_tokens cost_usd object]" {
+	if got := fmt.Sprint(rows[0]); got != "[id created_at type endpoint model key input_tokens cached_tokens output_tokens amount_usd object by]" {
 		t.Errorf("the header is %s", got)
 	}
+	if got := strings.Join([]string{rows[1][2], rows[1][9], rows[2][2], rows[2][9]}, " "); got != "credit 1000 charge -0.000028" {
+		t.Errorf("the ledger begins with %s", got)
+	}
+	month := time.Now().UTC().Format("2006-01")
+	rows = d.table("/usage/totals.csv?month=" + month)
+	if got := fmt.Sprint(rows[0]); got != "[day by name requests input_tokens cached_tokens output_tokens cost_usd]" {
+		t.Errorf("the header of the totals is %s", got)
+	}
+	if len(rows) != 4 || strings.Join([]string{rows[1][1], rows[1][3], rows[2][1], rows[2][2], rows[3][1]}, " ") != "day 3 model svc-snap-preview key" {
+		t.Errorf("the totals are %v", rows)
+	}
 	for _, measure := range []string{"cost", "tokens", "requests"} {
-		if _, page := d.get("/usage?measure=" + measure); !strings.Contains(page, `aria-label="`+measure+" by day from ") {
+		if _, page := d.get("/usage?measure=" + measure); !strings.Contains(page, `aria-label="`+measure+" by day in "+time.Now().UTC().Format("January 2006")+": ") {
 			t.Errorf("no chart of %s in %s", measure, page)
 		}
 	}
+	if _, page := d.get("/usage?month=2020-02"); !strings.Contains(page, "Nothing was used in February 2020") {
+		t.Errorf("a month without calls: %s", page)
+	}
+	if status, _ := d.get("/usage?month=2020"); status != http.StatusBadRequest {
+		t.Errorf("no month: %d", status)
+	}
+}
+
+// table downloads a table.
+func (d *desk) table(path string) [][]string {
+	d.Helper()
+	status, body := d.get(path)
+	rows, err := csv.NewReader(strings.NewReader(body)).ReadAll()
+	if err != nil || status != http.StatusOK || len(rows) < 2 {
+		d.Fatalf("%s: %d, %v: %s", path, status, err, body)
+	}
+	return rows
 }
 
 // TestASearchIsBounded holds that a search looks at no more than it says, and

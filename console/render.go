@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 )
 
@@ -38,6 +40,12 @@ func parsePages(prefix string) (pages, error) {
 		"width":   func(p float64) string { return fmt.Sprintf("%.2f", 100*p) },
 		"bytes":   sizeText,
 		"clip":    clip,
+		"money":   money,
+		"grouped": groupedAny,
+		"during":  during,
+		"changes": changes,
+		"tokens":  func(s accounts.Sums) int64 { return s.InputTokens + s.OutputTokens },
+		"list":    func(all ...any) []any { return all },
 		"query":   url.QueryEscape,
 	}
 	layout, err := template.New("layout").Funcs(functions).ParseFS(templates, "templates/layout.html", "templates/parts.html")
@@ -106,8 +114,10 @@ type visit struct {
 	r       *http.Request
 	session session
 	admin   bool
-	caller  svc.Caller // of pages that need an API key
-	status  int        // of the page; 0 is 200
+	caller  svc.Caller   // of pages that need an API key
+	as      *svc.Service // of pages of the administration: the service for who is signed in
+	status  int          // of the page; 0 is 200
+	place   string       // the page's place in the navigation; empty is that of its template
 }
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
@@ -188,7 +198,7 @@ func (v *visit) matches(token string) error {
 // view is what every template gets.
 type view struct {
 	Title                     string
-	Page                      string // the template's name, for the navigation
+	Page                      string // its place in the navigation
 	Token                     string
 	SignedIn, Admin, CanAdmin bool
 	Data                      any
@@ -198,7 +208,7 @@ type view struct {
 func (v *visit) render(name, title string, data any) error {
 	var body bytes.Buffer
 	err := v.c.pages[name].ExecuteTemplate(&body, "layout", view{
-		Title: title, Page: name, Token: v.session.Token,
+		Title: title, Page: cmp.Or(v.place, name), Token: v.session.Token,
 		SignedIn: v.session.Key != "", Admin: v.admin, CanAdmin: v.c.opts.AdminKey != "", Data: data,
 	})
 	if err != nil {

@@ -103,12 +103,18 @@ func (c *Console) signIn(v *visit) error {
 	return v.render("signin", "Sign in", c.signInForm(v, e.Message))
 }
 
-// tried returns the session that a key gives. Wrong ones are slowed down.
-func (c *Console) tried(v *visit, key string) (session, error) {
+// address is where the visitor's connection comes from, without its port.
+func (v *visit) address() string {
 	address, _, err := net.SplitHostPort(v.r.RemoteAddr)
 	if err != nil {
-		address = v.r.RemoteAddr
+		return v.r.RemoteAddr
 	}
+	return address
+}
+
+// tried returns the session that a key gives. Wrong ones are slowed down.
+func (c *Console) tried(v *visit, key string) (session, error) {
+	address := v.address()
 	if err := c.failures.wait(v.ctx(), address); err != nil {
 		return session{}, err
 	}

@@ -1,6 +1,10 @@
 package console
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
+
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/model"
@@ -16,6 +20,33 @@ func (c *Console) auditPage(v *visit) error {
 		return err
 	}
 	return v.render("audit", "Audit log", result)
+}
+
+// changed is a field that an administrative change names.
+type changed struct{ Name, Value string }
+
+// changes are the fields of a change, without those that say nothing.
+func changes(change json.RawMessage) []changed {
+	var fields map[string]any
+	if err := json.Unmarshal(change, &fields); err != nil {
+		return nil // there are none
+	}
+	var all []changed
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		switch value := fields[name].(type) {
+		case nil:
+		case string:
+			if value != "" {
+				all = append(all, changed{name, value})
+			}
+		default:
+			text, err := json.Marshal(value)
+			if err == nil && value != false && value != 0.0 {
+				all = append(all, changed{name, string(text)})
+			}
+		}
+	}
+	return all
 }
 
 // systemView is how the processes, the store and the model servers do.

@@ -255,7 +255,7 @@ func (v visitor) signIn(key string) {
 	v.Helper()
 	v.open("/signin")
 	v.fill("#key", key)
-	v.click("form.card button.primary")
+	v.submit("form.card button.primary")
 	v.seen("header nav")
 }
 

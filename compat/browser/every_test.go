@@ -28,7 +28,7 @@ func prepare(v visitor) {
 	})()`, nil, awaited))
 }
 
-// page is a page of the console.
+// place is a page of the console.
 type place struct{ name, path string }
 
 // everyPage lists every page, those of single objects with the newest.
@@ -37,15 +37,18 @@ func everyPage(v visitor) []place {
 	pages := []place{
 		{"decide", "/decide"}, {"respond", "/respond"}, {"files", "/files"}, {"conversations", "/conversations"},
 		{"responses", "/responses"}, {"completions", "/completions"}, {"usage", "/usage"},
-		{"organizations", "/admin/organizations"}, {"keys", "/admin/keys"}, {"audit", "/admin/audit"}, {"system", "/admin/system"},
+		{"organizations", "/admin/organizations"}, {"all-usage", "/admin/usage"}, {"keys", "/admin/keys"}, {"audit", "/admin/audit"}, {"system", "/admin/system"},
 	}
 	for _, list := range []place{{"file", "/files"}, {"conversation", "/conversations"}, {"response", "/responses"},
-		{"completion", "/completions"}, {"organization", "/admin/organizations"}} {
+		{"completion", "/completions"}, {"organization", "/admin/organizations"}, {"key", "/admin/keys"}} {
 		v.open(list.path)
 		var href string
 		v.do(chromedp.Evaluate(`document.querySelector("main li a, main tbody a").getAttribute("href")`, &href))
 		path := strings.TrimPrefix(href, "/console")
 		pages = append(pages, place{list.name, path})
+		if list.name == "organization" {
+			pages = append(pages, place{"organization-usage", path + "/usage"})
+		}
 		if list.name == "response" {
 			pages = append(pages, place{"respond-continued", "/respond?response=" + strings.TrimPrefix(path, "/responses/")})
 		}

@@ -75,7 +75,10 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("change", (event) => {
   const input = event.target;
   if (input.matches("[data-kind]")) {
-    for (const part of input.form.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(input.value);
+    const whole = input.closest(input.dataset.kind || "form");
+    for (const part of whole.querySelectorAll("[data-for]")) {
+      if (input.dataset.kind || !part.closest("fieldset")) part.hidden = !part.dataset.for.split(" ").includes(input.value);
+    }
   }
   if (input.matches("[data-upload]")) upload(input.form, input.dataset.upload, input.files).then(() => { input.value = ""; });
 });
@@ -225,6 +228,11 @@ async function follow(body, turn, said) {
 
 // --- start ---
 
-document.addEventListener("htmx:afterSwap", rememberDecision);
+document.addEventListener("htmx:afterSwap", () => {
+  rememberDecision();
+  const answers = document.getElementById("answers");
+  if (answers?.dataset.request && answers.getBoundingClientRect().top > innerHeight) answers.scrollIntoView();
+});
+document.querySelector("header nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 showRemembered();
 rememberDecision();
