@@ -81,8 +81,8 @@ type FunctionCall struct {
 // Thought is what a model has thought before a call, for itself alone: it is kept
 // with the call, and not part of the interface.
 type Thought struct {
-	Model string `json:"model"` // the ID of the model
-	Text  string `json:"text"`  // empty is none
+	Model string // the ID of the model
+	Text  string // empty is none
 }
 
 // Prefix is what the ID of the call begins with.

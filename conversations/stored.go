@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/logprobs"
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -47,7 +46,13 @@ type record struct {
 	Text    string       `json:"text,omitempty"`   // arguments, output or results
 	Queries []string     `json:"queries,omitempty"`
 	Sealed  string       `json:"sealed,omitempty"`
-	Thought Thought      `json:"thought,omitzero"` // of a call or a search
+
+	Thought thoughtRecord `json:"thought,omitzero"` // of a call or a search
+}
+
+type thoughtRecord struct {
+	Model string `json:"model"`
+	Text  string `json:"text"`
 }
 
 type recordPart struct {
@@ -89,6 +94,12 @@ const (
 )
 
 func encodeEntry(e Entry) ([]byte, error) {
+	r := newRecord(e)
+	return r.encode()
+}
+
+// newRecord returns an entry as it is stored.
+func newRecord(e Entry) record {
 	r := record{ID: e.Item.ItemID(), Turn: e.Turn}
 	switch item := e.Item.(type) {
 	case *Message:
@@ -96,32 +107,35 @@ func encodeEntry(e Entry) ([]byte, error) {
 		r.Parts = recordParts(item.Content)
 	case *FunctionCall:
 		r.Kind, r.Status, r.CallID, r.Name, r.Text = kindCall, item.Status, item.CallID, item.Name, item.Arguments
-		r.Space, r.Custom, r.Thought = item.Namespace, item.Custom, item.Thought
+		r.Space, r.Custom, r.Thought = item.Namespace, item.Custom, thoughtRecord(item.Thought)
 	case *FunctionCallOutput:
 		r.Kind, r.CallID, r.Call, r.Text = kindOutput, item.CallID, item.Call, item.Output
 		r.Custom, r.Listed, r.Parts = item.Custom, item.Listed, recordParts(item.Content)
 	case *WebSearch:
 		r.Kind, r.Status, r.CallID, r.Queries, r.Text = kindSearch, item.Status, item.CallID, item.Queries, item.Results
-		r.Thought = item.Thought
+		r.Thought = thoughtRecord(item.Thought)
 	case *Reasoning:
 		r.Kind, r.Sealed = kindReason, item.Sealed
 	case *Compaction:
 		r.Kind, r.Sealed, r.Text = kindCompact, item.Sealed, item.Summary
 	}
-	return jsonout.Marshal(r)
+	return r
 }
 
 func decodeEntry(seq uint64, data []byte) (Entry, error) {
 	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return Entry{}, fmt.Errorf("conversations: stored item %d: %w", seq, err)
+	if !r.read(data) {
+		r = record{}
+		if err := json.Unmarshal(data, &r); err != nil {
+			return Entry{}, fmt.Errorf("conversations: stored item %d: %w", seq, err)
+		}
 	}
 	e := Entry{Seq: seq, Turn: r.Turn}
 	switch r.Kind {
 	case kindMessage:
 		e.Item = &Message{ID: r.ID, Status: r.Status, Role: r.Role, Phase: r.Phase, Content: r.content()}
 	case kindCall:
-		e.Item = &FunctionCall{ID: r.ID, Status: r.Status, CallID: r.CallID, Namespace: r.Space, Name: r.Name, Arguments: r.Text, Custom: r.Custom, Thought: r.Thought}
+		e.Item = &FunctionCall{ID: r.ID, Status: r.Status, CallID: r.CallID, Namespace: r.Space, Name: r.Name, Arguments: r.Text, Custom: r.Custom, Thought: Thought(r.Thought)}
 	case kindOutput:
 		output := &FunctionCallOutput{ID: r.ID, CallID: r.CallID, Output: r.Text, Custom: r.Custom, Listed: r.Listed, Call: r.Call}
 		if r.Parts != nil {
@@ -129,7 +143,7 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 		}
 		e.Item = output
 	case kindSearch:
-		e.Item = &WebSearch{ID: r.ID, Status: r.Status, CallID: r.CallID, Queries: r.Queries, Results: r.Text, Thought: r.Thought}
+		e.Item = &WebSearch{ID: r.ID, Status: r.Status, CallID: r.CallID, Queries: r.Queries, Results: r.Text, Thought: Thought(r.Thought)}
 	case kindReason:
 		e.Item = &Reasoning{ID: r.ID, Sealed: r.Sealed}
 	case kindCompact:

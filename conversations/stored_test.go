@@ -1,6 +1,7 @@
 package conversations
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -31,14 +33,26 @@ func FuzzRecord(f *testing.F) {
 		}
 		for _, item := range []Item{
 			m,
-			&FunctionCall{ID: id, Status: Status(status), CallID: other, Name: role, Arguments: text},
-			&FunctionCallOutput{ID: id, CallID: other, Output: text, Call: role},
+			&Message{ID: id, Role: model.User, Content: []Part{{Type: InputText, Text: text}, {Type: InputFile, FileID: other}}},
+			&FunctionCall{ID: id, Status: Status(status), CallID: other, Name: role, Arguments: text, Custom: n%2 == 0, Namespace: other, Thought: Thought{Model: role, Text: text}},
+			&FunctionCallOutput{ID: id, CallID: other, Output: text, Call: role, Listed: n%2 == 0, Custom: n%3 == 0},
+			&FunctionCallOutput{ID: id, CallID: other, Call: role, Content: []Part{{Type: InputText, Text: text}}},
 			&WebSearch{ID: id, Status: Status(status), CallID: other, Queries: queries, Results: text},
+			&Compaction{ID: id, Sealed: other, Summary: text},
+			&Reasoning{ID: id, Sealed: text},
 		} {
 			want := Entry{Seq: uint64(n), Turn: turn, Item: item}
 			data, err := encodeEntry(want)
 			if err != nil {
 				t.Fatal(err)
+			}
+			r := newRecord(want)
+			if tagged, err := jsonout.Marshal(r); err != nil || string(data) != string(tagged) {
+				t.Fatalf("got  %s\nwant %s, as the tags say, %v", data, tagged, err)
+			}
+			var fast, slow record
+			if err := json.Unmarshal(data, &slow); err != nil || item != Item(m) && (!fast.read(data) || !reflect.DeepEqual(fast, slow)) {
+				t.Fatalf("%s: got %+v, want %+v, %v", data, fast, slow, err)
 			}
 			got, err := decodeEntry(uint64(n), data)
 			if err != nil || !reflect.DeepEqual(got, want) {
@@ -89,4 +103,39 @@ func TestCheckSize(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+}
+
+// BenchmarkRecord stores and reads a message of the user's.
+func BenchmarkRecord(b *testing.B) {
+	e := Entry{Turn: "resp_06h01s0ahc01an", Item: &Message{ID: "msg_06h01s0ahc01an", Status: Completed, Role: model.User,
+		Content: []Part{{Type: InputText, Text: "What came of the order that I asked about?\n"}}}}
+	data, err := encodeEntry(e)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("encode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := encodeEntry(e); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := decodeEntry(1, data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("decode by tags", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var r record
+			if err := json.Unmarshal(data, &r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -44,7 +44,7 @@ func (t *turn) showThought(ctx context.Context) {
 	if !t.req.EncryptedReasoning || text == "" || len(text) > maxThought {
 		return
 	}
-	data, err := jsonout.Marshal(conversations.Thought{Model: t.settings.Model, Text: text})
+	data, err := jsonout.Marshal(sealedThought{Model: t.settings.Model, Text: text})
 	var sealed string
 	if err == nil {
 		sealed, err = t.o.Conversations.Seal(context.WithoutCancel(ctx), t.caller, thoughtMark+string(data))
@@ -57,6 +57,12 @@ func (t *turn) showThought(ctx context.Context) {
 	item := &conversations.Reasoning{ID: t.o.NewID("rs"), Sealed: sealed}
 	t.emitter.add(item, item)
 	t.emitter.done(item, true)
+}
+
+// sealedThought is a [conversations.Thought] as it is sealed.
+type sealedThought struct {
+	Model string `json:"model"`
+	Text  string `json:"text"`
 }
 
 // thoughtMark is what a sealed thought begins with, so that it is not taken for a
@@ -106,7 +112,9 @@ func (t *turn) openThought(ctx context.Context, sealed string) (thought conversa
 	if !ok {
 		return thought, errNotReasoning()
 	}
-	return thought, json.Unmarshal([]byte(text), &thought)
+	var opened sealedThought
+	err = json.Unmarshal([]byte(text), &opened)
+	return conversations.Thought(opened), err
 }
 
 // errNotReasoning refuses what is sealed and is something else.

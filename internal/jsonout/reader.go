@@ -1,0 +1,159 @@
+package jsonout
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Reader reads in one pass what a [Writer] has written: JSON without blanks. Once
+// something is not as it is asked for it has failed, and every method returns
+// nothing: its user then asks encoding/json, which takes more forms and says what
+// is wrong. Strings without escapes are parts of the text that is read.
+type Reader struct {
+	s      string
+	failed bool
+}
+
+// Read returns a Reader of a text.
+func Read(text string) Reader { return Reader{s: text} }
+
+// End reports whether the whole text was read.
+func (r *Reader) End() bool { return !r.failed && r.s == "" }
+
+// take takes a byte, if it comes next.
+func (r *Reader) take(c byte) bool {
+	if r.s == "" || r.s[0] != c {
+		return false
+	}
+	r.s = r.s[1:]
+	return true
+}
+
+func (r *Reader) want(c byte) {
+	if !r.take(c) {
+		r.Fail()
+	}
+}
+
+// Object reads an object: it calls member for each name, which has to read the
+// value.
+func (r *Reader) Object(member func(name string)) {
+	r.want('{')
+	for more := !r.take('}'); more && !r.failed; more = r.more('}') {
+		name := r.String()
+		if r.want(':'); !r.failed {
+			member(name)
+		}
+	}
+}
+
+// Array reads an array: it calls element for each, which has to read it.
+func (r *Reader) Array(element func()) {
+	r.want('[')
+	for more := !r.take(']'); more && !r.failed; more = r.more(']') {
+		element()
+	}
+}
+
+// more reads what is between two elements, or the end behind the last.
+func (r *Reader) more(end byte) bool {
+	if r.take(end) {
+		return false
+	}
+	r.want(',')
+	return true
+}
+
+// String reads a string.
+func (r *Reader) String() string {
+	r.want('"')
+	end := strings.IndexByte(r.s, '"')
+	if end < 0 {
+		r.want('"')
+		return ""
+	}
+	text := r.s[:end]
+	if strings.IndexByte(text, '\\') < 0 {
+		r.s = r.s[end+1:]
+		return text
+	}
+	return r.escaped()
+}
+
+// escaped reads the rest of a string with escapes.
+func (r *Reader) escaped() string {
+	var b strings.Builder
+	for {
+		i := strings.IndexAny(r.s, `"\`)
+		if i < 0 || i+1 == len(r.s) && r.s[i] == '\\' {
+			r.Fail()
+			return ""
+		}
+		b.WriteString(r.s[:i])
+		c := r.s[i]
+		if r.s = r.s[i+1:]; c == '"' {
+			return b.String()
+		}
+		b.WriteRune(r.escape())
+	}
+}
+
+// escapes are what the short escapes stand for.
+var escapes = [256]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// escape reads what follows a backslash.
+func (r *Reader) escape() rune {
+	c := r.s[0]
+	r.s = r.s[1:]
+	if c != 'u' {
+		if escapes[c] == 0 {
+			r.Fail()
+		}
+		return escapes[c]
+	}
+	first := r.unit()
+	if !utf16.IsSurrogate(first) {
+		return first
+	}
+	if !strings.HasPrefix(r.s, `\u`) {
+		return utf8.RuneError
+	}
+	rest := r.s
+	r.s = r.s[2:]
+	if whole := utf16.DecodeRune(first, r.unit()); whole != utf8.RuneError {
+		return whole
+	}
+	r.s = rest // it is none of a pair, and read by itself
+	return utf8.RuneError
+}
+
+// unit reads four hexadecimal digits.
+func (r *Reader) unit() rune {
+	if len(r.s) < 4 {
+		r.Fail()
+		return 0
+	}
+	n, err := strconv.ParseUint(r.s[:4], 16, 16)
+	if err != nil {
+		r.Fail()
+		return 0
+	}
+	r.s = r.s[4:]
+	return rune(n)
+}
+
+// Bool reads true or false.
+func (r *Reader) Bool() bool {
+	if rest, ok := strings.CutPrefix(r.s, "true"); ok {
+		r.s = rest
+		return true
+	}
+	rest, ok := strings.CutPrefix(r.s, "false")
+	r.s, r.failed = rest, r.failed || !ok
+	return false
+}
+
+// Fail makes the Reader one that has failed: what is next is not known to its user.
+func (r *Reader) Fail() { r.failed, r.s = true, "" }
