@@ -141,5 +141,5 @@ func TestRevokedKeyLeavesNothingButTheAuditLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantJSON(t, log.Items, `[{"id":"audit_0005","action":"api_key.revoke","subject":"key_0003","created_at":1700000000}]`)
+	wantJSON(t, records(log.Items), `[{"id":"audit_0005","action":"api_key.revoke","subject":"key_0003","created_at":1700000000}]`)
 }

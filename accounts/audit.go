@@ -24,12 +24,22 @@ const (
 
 // AuditEntry is one administrative change. Entries are never changed or deleted.
 type AuditEntry struct {
-	ID        string          `json:"id"` // audit_…
+	ID        string // audit_…
+	Action    string
+	Subject   string          // ID of the organization or key that was changed
+	Change    json.RawMessage // what was asked for, as JSON; nothing secret
+	By        string          // who asked for it, see [Actor]; empty where nobody said
+	CreatedAt int64           // Unix seconds
+}
+
+// auditRecord is how an [AuditEntry] is stored.
+type auditRecord struct {
+	ID        string          `json:"id"`
 	Action    string          `json:"action"`
-	Subject   string          `json:"subject"`          // ID of the organization or key that was changed
-	Change    json.RawMessage `json:"change,omitempty"` // what was asked for, as JSON; nothing secret
-	By        string          `json:"by,omitempty"`     // who asked for it, see [Actor]; empty where nobody said
-	CreatedAt int64           `json:"created_at"`       // Unix seconds
+	Subject   string          `json:"subject"`
+	Change    json.RawMessage `json:"change,omitempty"`
+	By        string          `json:"by,omitempty"`
+	CreatedAt int64           `json:"created_at"`
 }
 
 // by is what is kept of By.
@@ -44,7 +54,7 @@ func (s *Service) record(tx storage.Tx, action, subject string, change any) erro
 	if err != nil {
 		return err
 	}
-	entry := AuditEntry{ID: id, Action: action, Subject: subject, By: s.actor.by(), CreatedAt: s.now().Unix()}
+	entry := auditRecord{ID: id, Action: action, Subject: subject, By: s.actor.by(), CreatedAt: s.now().Unix()}
 	if change != nil {
 		data, err := json.Marshal(change)
 		if err != nil {
@@ -94,9 +104,9 @@ func successor(id string) string {
 // the change.
 func (s *Service) AuditLog(ctx context.Context, p page.Params) (page.Page[AuditEntry], error) {
 	return listSystem(ctx, s, auditPrefix, p, func(_ storage.Tx, e storage.Entry) (AuditEntry, error) {
-		var entry AuditEntry
+		var entry auditRecord
 		err := json.Unmarshal(e.Value, &entry)
-		return entry, err
+		return AuditEntry(entry), err
 	})
 }
 

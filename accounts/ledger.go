@@ -57,11 +57,23 @@ type entryRecord struct {
 	Type      EntryType `json:"type"`
 	Amount    Micros    `json:"amount"`
 	Key       string    `json:"key,omitempty"`
-	Use       Use       `json:"use,omitzero"`
+	Use       useRecord `json:"use,omitzero"`
 	CreatedAt int64     `json:"created_at"`
 	By        string    `json:"by,omitempty"`
 	Lane      string    `json:"lane,omitempty"`
 	Number    uint64    `json:"number,omitempty"`
+}
+
+// useRecord is how a [Use] is stored.
+type useRecord struct {
+	Endpoint        string `json:"endpoint"`
+	Model           string `json:"model"`
+	Object          string `json:"object,omitempty"`
+	Kind            Kind   `json:"kind,omitempty"`
+	InputTokens     int    `json:"input_tokens"`
+	CachedTokens    int    `json:"cached_tokens,omitempty"`
+	OutputTokens    int    `json:"output_tokens,omitempty"`
+	ReasoningTokens int    `json:"reasoning_tokens,omitempty"`
 }
 
 // entryID returns the ID of an entry. It names the organization and the place
@@ -241,7 +253,7 @@ func (s *Service) post(ctx context.Context, c Caller, e Entry, also func(storage
 	}
 	sequence := l.sequence.Add(1)
 	e.CreatedAt = s.now().Unix()
-	record := entryRecord{Type: e.Type, Amount: e.Amount, Key: e.Key, Use: e.Use, CreatedAt: e.CreatedAt, By: e.By}
+	record := entryRecord{Type: e.Type, Amount: e.Amount, Key: e.Key, Use: useRecord(e.Use), CreatedAt: e.CreatedAt, By: e.By}
 
 	var refused, err error
 	for n := range maxPosts {

@@ -22,14 +22,14 @@ const (
 
 // Use is what a call used and is charged for. Token counts must not be negative.
 type Use struct {
-	Endpoint        string `json:"endpoint"`                   // "decisions", "responses", "chat.completions", "completions" or "embeddings"
-	Model           string `json:"model"`                      // the ID that was asked for
-	Object          string `json:"object,omitempty"`           // ID of the result that it pays for, may be empty
-	Kind            Kind   `json:"kind,omitempty"`             // the zero value is Generation
-	InputTokens     int    `json:"input_tokens"`               // of the prompt, cached ones included
-	CachedTokens    int    `json:"cached_tokens,omitempty"`    // of the input; no more than it are counted
-	OutputTokens    int    `json:"output_tokens,omitempty"`    // of the answer, reasoning included
-	ReasoningTokens int    `json:"reasoning_tokens,omitempty"` // of the output; for the record only
+	Endpoint        string // "decisions", "responses", "chat.completions", "completions" or "embeddings"
+	Model           string // the ID that was asked for
+	Object          string // ID of the result that it pays for, may be empty
+	Kind            Kind   // the zero value is Generation
+	InputTokens     int    // of the prompt, cached ones included
+	CachedTokens    int    // of the input; no more than it are counted
+	OutputTokens    int    // of the answer, reasoning included
+	ReasoningTokens int    // of the output; for the record only
 }
 
 // Cost returns what the use costs at the prices of its model, in whole
@@ -136,7 +136,7 @@ func decodeEntry(organization string, e storage.Entry) (Entry, error) {
 		Key:          r.Key,
 		Type:         r.Type,
 		Amount:       r.Amount,
-		Use:          r.Use,
+		Use:          Use(r.Use),
 		CreatedAt:    r.CreatedAt,
 		By:           r.By,
 	}, err

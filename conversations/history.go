@@ -28,15 +28,32 @@ func writeDead(tx storage.Tx, conversation, turn string, entries []Entry) (Range
 
 // Turn is one stored turn of a conversation.
 type Turn struct {
-	ID           string          `json:"-"` // of its response
+	ID           string // of its response
+	Conversation string
+	History      Lineage         // what came before it
+	Items        Range           // its own items: its input, then its output; of a dead turn numbered by themselves
+	From         uint64          // where the run begins that they lengthen the history by, if it is before them
+	Inputs       int             // how many of its items were input
+	Dead         bool            // whether it failed, was cancelled or still runs: nothing continues from it
+	Running      bool            // whether it has not ended
+	Body         json.RawMessage // what package responses keeps with it
+}
+
+// turnRecord is how a [Turn] is stored; its ID is in the key.
+type turnRecord struct {
 	Conversation string          `json:"conversation"`
-	History      Lineage         `json:"history,omitempty"` // what came before it
-	Items        Range           `json:"items"`             // its own items: its input, then its output; of a dead turn numbered by themselves
-	From         uint64          `json:"from,omitempty"`    // where the run begins that they lengthen the history by, if it is before them
-	Inputs       int             `json:"inputs"`            // how many of its items were input
-	Dead         bool            `json:"dead,omitempty"`    // whether it failed, was cancelled or still runs: nothing continues from it
-	Running      bool            `json:"running,omitempty"` // whether it has not ended
-	Body         json.RawMessage `json:"body"`              // what package responses keeps with it
+	History      Lineage         `json:"history,omitempty"`
+	Items        Range           `json:"items"`
+	From         uint64          `json:"from,omitempty"`
+	Inputs       int             `json:"inputs"`
+	Dead         bool            `json:"dead,omitempty"`
+	Running      bool            `json:"running,omitempty"`
+	Body         json.RawMessage `json:"body"`
+}
+
+// writeTurn stores a turn.
+func writeTurn(tx storage.Tx, t *Turn) error {
+	return storage.SetJSON(tx, turnKey(t.ID), turnRecord{t.Conversation, t.History, t.Items, t.From, t.Inputs, t.Dead, t.Running, t.Body})
 }
 
 // Point is a place in a conversation that a turn continues from.
@@ -186,7 +203,7 @@ func write(tx storage.Tx, d *Draft) error {
 	for _, item := range slices.Concat(d.Input, d.Output) {
 		entries = append(entries, Entry{Turn: d.ID, Item: item})
 	}
-	t := Turn{Conversation: conversation, History: d.Point.Lineage, Inputs: len(d.Input), Dead: d.Dead, Running: d.lease != nil, Body: d.Body}
+	t := Turn{ID: d.ID, Conversation: conversation, History: d.Point.Lineage, Inputs: len(d.Input), Dead: d.Dead, Running: d.lease != nil, Body: d.Body}
 	if d.Dead {
 		t.Items, err = writeDead(tx, conversation, d.ID, entries)
 	} else {
@@ -198,7 +215,7 @@ func write(tx storage.Tx, d *Draft) error {
 	if err != nil {
 		return err
 	}
-	return storage.SetJSON(tx, turnKey(d.ID), t)
+	return writeTurn(tx, &t)
 }
 
 // writeLive stores the entries of a turn that others can continue from, and notes
@@ -253,17 +270,16 @@ func (s *Service) GetTurn(ctx context.Context, caller accounts.Caller, id string
 }
 
 func getTurn(tx storage.Tx, id string) (Turn, error) {
-	var t Turn
-	err := storage.GetJSON(tx, turnKey(id), &t)
+	var r turnRecord
+	err := storage.GetJSON(tx, turnKey(id), &r)
 	if err == nil {
 		// A deleted conversation takes its turns along at once.
-		_, err = tx.Get(conversationKey(t.Conversation))
+		_, err = tx.Get(conversationKey(r.Conversation))
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return Turn{}, fault.Missing(CodeResponseNotFound, "response", id)
 	}
-	t.ID = id
-	return t, err
+	return Turn{id, r.Conversation, r.History, r.Items, r.From, r.Inputs, r.Dead, r.Running, r.Body}, err
 }
 
 // DeleteTurn removes the record of a turn: its response can neither be read nor

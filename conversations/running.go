@@ -226,7 +226,7 @@ func (s *Service) Abandon(ctx context.Context, ns storage.Namespace, id string, 
 			if t.Body, err = end(t.Body); err != nil {
 				return err
 			}
-			if err := storage.SetJSON(tx, turnKey(id), t); err != nil {
+			if err := writeTurn(tx, &t); err != nil {
 				return err
 			}
 		}

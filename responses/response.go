@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/conversations"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -59,43 +58,42 @@ func (r *Response) OutputText() string {
 
 // Error says why a turn failed.
 type Error struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Code    string
+	Message string
 
-	Cause error `json:"-"` // what happened, for logs; nil in a response that is read back
+	Cause error // what happened, for logs; nil in a response that is read back
 }
 
 // Error returns the message, so that a failed response can be returned as an
 // error.
 func (e *Error) Error() string { return e.Message }
 
-// Echo are the fields of the request that its response repeats, in the form in
-// which they are stored.
+// Echo are the fields of the request that its response repeats.
 type Echo struct {
-	Model              string            `json:"model"`
-	Instructions       string            `json:"instructions,omitempty"`
-	PreviousResponseID string            `json:"previous,omitempty"`
-	Metadata           map[string]string `json:"metadata,omitempty"`
-	Tools              []model.Tool      `json:"tools,omitempty"`
-	SearchType         string            `json:"search,omitempty"`
-	ToolChoice         model.ToolChoice  `json:"tool_choice,omitzero"`
-	ShownTools         json.RawMessage   `json:"shown_tools,omitempty"`
-	ShownToolChoice    json.RawMessage   `json:"shown_choice,omitempty"`
-	ParallelToolCalls  *bool             `json:"parallel,omitempty"`
-	ReasoningEffort    string            `json:"effort,omitempty"`
-	Format             model.Format      `json:"format,omitzero"`
-	Temperature        *float64          `json:"temperature,omitempty"`
-	TopP               *float64          `json:"top_p,omitempty"`
-	MaxOutputTokens    *int              `json:"max_output,omitempty"`
-	MaxToolCalls       *int              `json:"max_calls,omitempty"`
-	TopLogprobs        *int              `json:"top_logprobs,omitempty"`
-	PresencePenalty    *float64          `json:"presence,omitempty"`
-	FrequencyPenalty   *float64          `json:"frequency,omitempty"`
-	PromptCacheKey     string            `json:"cache_key,omitempty"`
-	SafetyIdentifier   string            `json:"safety,omitempty"`
-	Background         bool              `json:"background,omitempty"`
-	Truncation         string            `json:"truncation,omitempty"`
-	Unstored           bool              `json:"-"` // a response that is stored says so
+	Model              string
+	Instructions       string
+	PreviousResponseID string
+	Metadata           map[string]string
+	Tools              []model.Tool
+	SearchType         string
+	ToolChoice         model.ToolChoice
+	ShownTools         json.RawMessage
+	ShownToolChoice    json.RawMessage
+	ParallelToolCalls  *bool
+	ReasoningEffort    string
+	Format             model.Format
+	Temperature        *float64
+	TopP               *float64
+	MaxOutputTokens    *int
+	MaxToolCalls       *int
+	TopLogprobs        *int
+	PresencePenalty    *float64
+	FrequencyPenalty   *float64
+	PromptCacheKey     string
+	SafetyIdentifier   string
+	Background         bool
+	Truncation         string
+	Unstored           bool // a response that is stored says so
 }
 
 func (r *Request) echo(stored bool) Echo {
@@ -125,56 +123,6 @@ func (r *Request) echo(stored bool) Echo {
 		Truncation:         r.Truncation,
 		Unstored:           !stored,
 	}
-}
-
-// body is what is stored of a response beside its items.
-type body struct {
-	CreatedAt   int64       `json:"created"`
-	CompletedAt int64       `json:"completed,omitempty"`
-	Status      Status      `json:"status"`
-	Error       *Error      `json:"error,omitempty"`
-	Incomplete  string      `json:"incomplete,omitempty"`
-	Usage       model.Usage `json:"usage,omitzero"`
-	Events      int         `json:"events,omitempty"`
-	Truncated   int         `json:"truncated,omitempty"`
-	Echo        Echo        `json:"echo"`
-}
-
-func (r *Response) encodeBody() (json.RawMessage, error) {
-	b := body{r.CreatedAt, r.CompletedAt, r.Status, r.Error, r.Incomplete, model.Usage{}, r.events, r.Truncated, r.Echo}
-	if r.Usage != nil {
-		b.Usage = *r.Usage
-	}
-	return jsonout.Marshal(b)
-}
-
-// newResponse returns the response of a stored turn.
-func newResponse(t conversations.Turn, output []conversations.Item) (*Response, error) {
-	var b body
-	if err := json.Unmarshal(t.Body, &b); err != nil {
-		return nil, err
-	}
-	r := &Response{
-		ID: t.ID, Conversation: t.Conversation,
-		CreatedAt: b.CreatedAt, CompletedAt: b.CompletedAt, Status: b.Status, Error: b.Error, Incomplete: b.Incomplete,
-		Output: output, Usage: &b.Usage, Echo: b.Echo, Truncated: b.Truncated, events: b.Events,
-	}
-	if t.Running {
-		r.Usage = nil
-	}
-	return r, nil
-}
-
-// interrupted returns the body of a turn whose process has ended before it, from
-// the one that it was begun with.
-func (s *Service) interrupted(data json.RawMessage) (json.RawMessage, error) {
-	var b body
-	if err := json.Unmarshal(data, &b); err != nil {
-		return nil, err
-	}
-	b.Status, b.CompletedAt = Failed, s.o.Now().Unix()
-	b.Error = &Error{Code: CodeInterrupted, Message: "The server was stopped while it made the response."}
-	return jsonout.Marshal(b)
 }
 
 // CodeInterrupted is the code of the error of a turn that the end of its process

@@ -11,7 +11,6 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/generation"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/schema"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -184,8 +183,8 @@ func (t *turn) checkSize() error {
 	if err := conversations.CheckSize(t.input); err != nil {
 		return err
 	}
-	echo, err := jsonout.Marshal(t.response.Echo)
-	if err == nil && len(echo) > storage.MaxValue/2 {
+	body, err := t.response.encodeBody()
+	if err == nil && len(body) > storage.MaxValue/2 {
 		err = &fault.Error{Kind: fault.TooLarge, Code: conversations.CodeTooLarge, Message: "The instructions, tools and format are too large to be stored."}
 	}
 	return err
