@@ -79,7 +79,7 @@ func Open(opts Options) (*Store, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return open(settings{dir: opts.Dir, badger: badgerOptions(opts.Dir, log), fs: wal.Dir(opts.Dir), disk: disk{freeBytes}, log: log, salvage: opts.Salvage})
+	return open(settings{dir: opts.Dir, badger: badgerOptions(opts.Dir, log), fs: wal.Dir(opts.Dir), disk: disk{lately(freeBytes)}, log: log, salvage: opts.Salvage})
 }
 
 // View implements [storage.Store].

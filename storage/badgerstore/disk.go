@@ -2,6 +2,8 @@ package badgerstore
 
 import (
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -19,6 +21,29 @@ const (
 // disk says what is left of a disk.
 type disk struct {
 	free func(dir string) (uint64, error)
+}
+
+// freeFor is how long what is free is not asked again: several times for each
+// request it would be otherwise. In so little time the reserve cannot be filled.
+const freeFor = 20 * time.Millisecond
+
+// lately returns free with its answers kept for a while.
+func lately(free func(string) (uint64, error)) func(string) (uint64, error) {
+	var mu sync.Mutex
+	var asked time.Time
+	var bytes uint64
+	return func(dir string) (uint64, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); now.Sub(asked) >= freeFor {
+			left, err := free(dir)
+			if err != nil {
+				return 0, err
+			}
+			asked, bytes = now, left
+		}
+		return bytes, nil
+	}
 }
 
 // room returns an error where nothing may be written any more.

@@ -1,9 +1,10 @@
 package occ
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/seed-506d8e5d/svc/storage"
@@ -12,6 +13,9 @@ import (
 
 // errLost says that an attempt read what another transaction changed.
 var errLost = errors.New("occ: lost to another transaction")
+
+// errLead tells the commit that has waited longest to write the next group.
+var errLead = errors.New("occ: its turn")
 
 // commit is an attempt that waits to be written.
 type commit struct {
@@ -24,65 +28,77 @@ type commit struct {
 	done     chan error // takes one value without blocking
 }
 
-// commit hands the writes of an ended attempt to the committer and waits for
+// commit writes an ended attempt, alone or in a group with others, and returns
 // the result.
-func (s *Store) commit(ctx context.Context, a *attempt) error {
+func (s *Store) commit(a *attempt) error {
 	c := &commit{version: a.version, reads: a.reads, spans: a.spans, writes: a.writes(), size: a.Size(), reserved: a.Reserved(), done: make(chan error, 1)}
-	select {
-	case s.commits <- c:
-	case <-ctx.Done():
-		return ctx.Err()
+	if !s.committer.enter(c) {
+		if err := <-c.done; err != errLead {
+			return err
+		}
 	}
+	s.committer.lead()
 	return <-c.done
 }
 
-// committer writes the commits of a store, in the order in which they came.
+// committer writes the commits of a store, in the order in which they came. The
+// first that comes while nothing is being written writes all that wait by then,
+// itself among them, and leaves what has come meanwhile to the next: a commit
+// that is alone wakes nobody.
 type committer struct {
-	store   *Store
+	store *Store
+
+	mu      sync.Mutex
+	waiting []*commit // in the order in which they came
+	leading bool      // one of them writes a group, or is about to
+
+	// Of the one that leads.
 	version uint64
 	log     log
-	failed  error // why nothing can be written any more
-
-	held  *commit   // did not fit into the last group
-	group []*commit // reused
+	failed  error     // why nothing can be written any more
+	group   []*commit // reused
 }
 
-// run writes groups of commits until the store closes.
-func (c *committer) run() {
-	defer close(c.store.stopped)
-	for {
-		first := c.held
-		c.held = nil
-		if first == nil {
-			var ok bool
-			if first, ok = <-c.store.commits; !ok {
-				return
-			}
-		}
-		c.apply(c.gather(first))
+// enter lets a commit wait and reports whether it leads.
+func (c *committer) enter(w *commit) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting = append(c.waiting, w)
+	first := !c.leading
+	c.leading = true
+	return first
+}
+
+// lead writes the commits that wait, the first of which is the caller's.
+func (c *committer) lead() {
+	defer c.pass()
+	c.apply(c.gather())
+}
+
+// pass lets the commit lead that has waited longest.
+func (c *committer) pass() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leading = len(c.waiting) > 0; c.leading {
+		c.waiting[0].done <- errLead
 	}
 }
 
-// gather returns first and those that wait behind it, up to what one
-// transaction may write.
-func (c *committer) gather(first *commit) []*commit {
-	c.group = append(c.group[:0], first)
-	size := first.size
-	for {
-		var next *commit
-		select {
-		case next = <-c.store.commits:
-		default:
+// gather takes those that wait, up to what one transaction may write.
+func (c *committer) gather() []*commit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	size := c.waiting[0].size
+	n := 1
+	for n < len(c.waiting) {
+		if size = size.Plus(c.waiting[n].size); !size.Fits() {
+			break
 		}
-		if next == nil { // nobody waits, or the store closes
-			return c.group
-		}
-		if size = size.Plus(next.size); !size.Fits() {
-			c.held = next
-			return c.group
-		}
-		c.group = append(c.group, next)
+		n++
 	}
+	c.group = append(c.group[:0], c.waiting[:n]...)
+	c.waiting = slices.Delete(c.waiting, 0, n)
+	return c.group
 }
 
 // apply writes those of the group that read nothing that has changed, as the
@@ -111,7 +127,7 @@ func (c *committer) apply(group []*commit) {
 	if len(accepted) == 0 {
 		return
 	}
-	err := c.store.db.Apply(version, writes)
+	err := c.write(version, writes)
 	switch {
 	case err == nil:
 		c.log.add(version, writes)
@@ -125,6 +141,17 @@ func (c *committer) apply(group []*commit) {
 	for _, w := range accepted {
 		w.done <- err
 	}
+}
+
+// write makes the writes the next version. A panic is an error here: those that
+// wait must not wait for ever.
+func (c *committer) write(version uint64, writes []Write) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("storage: a write panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return c.store.db.Apply(version, writes)
 }
 
 // room returns what the database says about its room, asked at most once for

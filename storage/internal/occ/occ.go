@@ -3,9 +3,9 @@
 // isolation, conflicts and retries are the same in all of them.
 //
 // A transaction reads from a snapshot, keeps its writes to itself and records
-// what it read: keys, and the parts of ranges that it scanned. Commits go
-// through one goroutine, which compares what a transaction read with what was
-// committed since its snapshot; a transaction that read something that has
+// what it read: keys, and the parts of ranges that it scanned. Commits are written
+// one group after the other; what a transaction read is compared with what was
+// committed since its snapshot, and a transaction that read something that has
 // changed is run again. Because whole ranges are recorded, a key that appears
 // in a scanned range is a conflict too, and transactions are serializable.
 //
@@ -89,12 +89,11 @@ const maxAttempts = 32
 
 // Store is a storage.Store over a Database.
 type Store struct {
-	db      Database
-	commits chan *commit  // to the committer
-	stopped chan struct{} // closed when the committer has ended
-	turns   txn.Turns
-	gate    txn.Gate
-	stats   counters
+	db        Database
+	committer committer
+	turns     txn.Turns
+	gate      txn.Gate
+	stats     counters
 
 	mu      sync.Mutex
 	version uint64         // the last one applied
@@ -110,18 +109,15 @@ type Stats struct {
 	Conflicts uint64 // attempts that lost to another transaction
 }
 
-// New returns a store over db, whose last version is version. The store owns
-// db and a goroutine, both until Close.
+// New returns a store over db, whose last version is version. The store owns db
+// until Close.
 func New(db Database, version uint64) *Store {
 	s := &Store{
 		db:      db,
-		commits: make(chan *commit, 256),
-		stopped: make(chan struct{}),
 		version: version,
 		open:    make(map[uint64]int),
 	}
-	c := committer{store: s, version: version, log: log{floor: version}}
-	go c.run()
+	s.committer = committer{store: s, version: version, log: log{floor: version}}
 	return s
 }
 
@@ -190,7 +186,7 @@ func (s *Store) attempt(ctx context.Context, ns storage.Namespace, fn func(stora
 	if err := ctx.Err(); err != nil || a.Len() == 0 {
 		return err
 	}
-	return s.commit(ctx, a)
+	return s.commit(a)
 }
 
 // begin starts a transaction at the last version.
@@ -236,9 +232,5 @@ func (s *Store) publish(version uint64, commits int) {
 
 // Close implements storage.Store.
 func (s *Store) Close() error {
-	return s.gate.Close(func() error {
-		close(s.commits)
-		<-s.stopped
-		return s.db.Close()
-	})
+	return s.gate.Close(s.db.Close)
 }
