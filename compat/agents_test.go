@@ -16,7 +16,7 @@ import (
 func TestRequestsOfAgents(t *testing.T) {
 	files, err := filepath.Glob("testdata/agents/*.json")
 	check(t, err)
-	if len(files) < 20 {
+	if len(files) < 38 {
 		t.Fatalf("there are only %d requests", len(files))
 	}
 	g := newGallery(t)
