@@ -36,10 +36,11 @@ var record = os.Getenv("SVC_COMPAT_RECORD")
 func newGallery(t *testing.T) *gallery {
 	t.Helper()
 	g := &gallery{models: newScripted(t)}
-	backend, err := openai.New(openai.Options{Logger: slog.New(slog.DiscardHandler), Models: []openai.Model{{
-		Info:    model.Info{ID: modelID, Generates: true},
-		Targets: []openai.Target{{Server: &openai.Server{URL: g.models.URL + "/v1"}}},
-	}}})
+	targets := []openai.Target{{Server: &openai.Server{URL: g.models.URL + "/v1"}}}
+	backend, err := openai.New(openai.Options{Logger: slog.New(slog.DiscardHandler), Models: []openai.Model{
+		{Info: model.Info{ID: modelID, Generates: true}, Targets: targets},
+		{Info: model.Info{ID: "gpt-scripted", Generates: true}, Targets: targets}, // some clients look at the name
+	}})
 	check(t, err)
 	service, err := svc.New(t.Context(), svc.Options{Backend: backend, AnyItems: true, Logger: slog.New(slog.DiscardHandler)})
 	check(t, err)
