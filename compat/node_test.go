@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,9 +25,10 @@ import (
 // gallery is a server over a scripted model server, for clients that are
 // programs of their own.
 type gallery struct {
-	models *scripted
-	url    string // up to and including /v1
-	key    string
+	models  *scripted
+	url     string // up to and including /v1
+	key     string
+	sockets atomic.Int64 // WebSockets that were opened
 }
 
 // record is where requests of agents are written to, for testdata/agents; empty
@@ -46,7 +48,13 @@ func newGallery(t *testing.T) *gallery {
 	check(t, err)
 	g.key, err = service.Bootstrap(t.Context(), "")
 	check(t, err)
-	server := httptest.NewServer(recorded(t, httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler)})))
+	api := recorded(t, httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" {
+			g.sockets.Add(1)
+		}
+		api.ServeHTTP(w, r)
+	}))
 	g.url = server.URL + "/v1"
 	t.Cleanup(func() {
 		server.Close()
