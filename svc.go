@@ -266,20 +266,20 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 }
 
 // Models returns the models that the caller's key may use, in the order of the
-// backend.
-func (s *Service) Models(caller Caller) []model.Info {
+// backend. There is no error; a client, which has to ask, has one.
+func (s *Service) Models(_ context.Context, caller Caller) ([]model.Info, error) {
 	var models []model.Info
 	for _, info := range s.models.List() {
 		if caller.Allow(info.ID) == nil {
 			models = append(models, info)
 		}
 	}
-	return models
+	return models, nil
 }
 
 // Model returns the model with an ID. The error is NotFound, also for a model
 // that the caller's key may not use.
-func (s *Service) Model(caller Caller, id string) (model.Info, error) {
+func (s *Service) Model(_ context.Context, caller Caller, id string) (model.Info, error) {
 	info, ok := s.models.Find(s.modelID(id))
 	if !ok || caller.Allow(info.ID) != nil {
 		return model.Info{}, fault.Missing(model.CodeNotFound, "model", id)

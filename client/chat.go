@@ -53,6 +53,11 @@ func (c *Client) DeleteChatCompletion(ctx context.Context, _ Caller, id string) 
 	return c.call(ctx, "DELETE", under(chatPath, id), nil, nil)
 }
 
+// ChatMessages returns a page of the messages that a stored completion answers.
+func (c *Client) ChatMessages(ctx context.Context, _ Caller, id string, p Page) (List[chat.StoredMessage], error) {
+	return list(ctx, c, under(chatPath, id, "messages"), p, wireStored.message)
+}
+
 func (c *Client) completion(ctx context.Context, method, path string, body any) (*chat.Completion, error) {
 	var w wireCompletion
 	if err := c.call(ctx, method, path, body, &w); err != nil {
@@ -149,6 +154,42 @@ type wireMessage struct {
 	ToolCalls []wireCall `json:"tool_calls"`
 }
 
+func (m *wireMessage) calls() (calls []model.ToolCall) {
+	for _, call := range m.ToolCalls {
+		calls = append(calls, model.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
+	}
+	return calls
+}
+
+// wireStored is a message that is stored with a completion.
+type wireStored struct {
+	wireMessage
+	ID         string
+	Role       model.Role
+	ToolCallID string `json:"tool_call_id"`
+	Parts      []struct {
+		Type, Text, Filename string
+		FileID               string `json:"file_id"`
+		MIMEType             string `json:"mime_type"`
+		FileData             []byte `json:"file_data"`
+	} `json:"content_parts"`
+}
+
+func (w wireStored) message() chat.StoredMessage {
+	m := chat.StoredMessage{ID: w.ID, Message: chat.Message{Role: w.Role, ToolCalls: w.calls(), ToolCallID: w.ToolCallID}}
+	if w.Content != nil {
+		m.Content = append(m.Content, chat.Text(*w.Content))
+	}
+	for _, p := range w.Parts {
+		if p.Type == "file" {
+			m.Content = append(m.Content, chat.File{ID: p.FileID, Name: p.Filename, MIMEType: p.MIMEType, Data: p.FileData})
+		} else {
+			m.Content = append(m.Content, chat.Text(p.Text))
+		}
+	}
+	return m
+}
+
 // wireCompletion is a completion or a chunk.
 type wireCompletion struct {
 	ID       string
@@ -191,9 +232,7 @@ func (w *wireCompletion) completion() *chat.Completion {
 	if choice.Logprobs != nil {
 		c.Logprobs = tokens(choice.Logprobs.Content)
 	}
-	for _, call := range choice.Message.ToolCalls {
-		c.ToolCalls = append(c.ToolCalls, model.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
-	}
+	c.ToolCalls = choice.Message.calls()
 	return c
 }
 

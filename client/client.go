@@ -73,15 +73,24 @@ func (c *Client) Ready(ctx context.Context) error {
 }
 
 // Models returns the models that the key may use: their IDs and who owns them.
-func (c *Client) Models(ctx context.Context) ([]model.Info, error) {
+func (c *Client) Models(ctx context.Context, _ Caller) ([]model.Info, error) {
 	var list struct{ Data []wireModel }
-	err := c.call(ctx, "GET", "/v1/models", nil, &list)
+	err := c.call(ctx, "GET", modelsPath, nil, &list)
 	var models []model.Info
 	for _, m := range list.Data {
 		models = append(models, m.info())
 	}
 	return models, err
 }
+
+// Model returns the model with an ID. The error is NotFound.
+func (c *Client) Model(ctx context.Context, _ Caller, id string) (model.Info, error) {
+	var m wireModel
+	err := c.call(ctx, "GET", under(modelsPath, id), nil, &m)
+	return m.info(), err
+}
+
+const modelsPath = "/v1/models"
 
 type wireModel struct {
 	ID      string `json:"id"`

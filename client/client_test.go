@@ -56,13 +56,12 @@ func open(t *testing.T, script *modeltest.Script) (*client.Client, *svc.Service)
 	return c, service
 }
 
-// here are the methods of svc.Service with a caller that a client does not have,
-// or has otherwise.
+// here are the methods of svc.Service with a caller that a client does not have: for
+// those who serve, and what the interface has no operation for.
 var here = map[string]string{
-	"Admit": "the server's", "Afford": "the server's", "Once": "the server's", "StageFile": "for handlers of uploads", "FileText": "no route",
+	"Admit": "the server's", "Afford": "the server's", "Once": "the server's", "StageFile": "for handlers of uploads",
+	"FileText": "no operation", "Responses": "no operation", "Conversations": "no operation",
 	"Calibrate": "not yet", "Calibration": "not yet", "Calibrations": "not yet", "DeleteCalibration": "not yet", "LabelledRows": "not yet",
-	"ChatMessages": "not yet", "Responses": "no route", "Conversations": "no route",
-	"Models": "needs a context and has an error", "Model": "see Models",
 }
 
 // TestMethodsAreThoseOfTheService holds the client to the service's methods.
@@ -203,7 +202,9 @@ func TestAnswersAreThoseOfTheService(t *testing.T) {
 
 	completion := &chat.Request{Model: model.DefaultGenerator, Tools: tools}
 	for _, say := range []string{"Hi", "call"} {
-		completion.Messages = []chat.Message{{Role: model.User, Content: []chat.Part{chat.Text(say)}}}
+		completion.Messages = []chat.Message{{Role: model.User, Content: []chat.Part{
+			chat.Text(say), chat.File{Name: "a.txt", MIMEType: "text/plain", Data: []byte("b")}, chat.Text("!"),
+		}}, {Role: model.User, Content: []chat.Part{chat.Text(say)}}}
 		here, err := service.CompleteChat(ctx, local, completion)
 		is.NoErr(err)
 		there, err := c.CompleteChat(ctx, client.Caller{}, completion)
@@ -211,6 +212,10 @@ func TestAnswersAreThoseOfTheService(t *testing.T) {
 		read, err := c.ChatCompletion(ctx, client.Caller{}, there.ID)
 		is.NoErr(err)
 		is.Equal(read, there)
+		said, err := c.ChatMessages(ctx, client.Caller{}, there.ID, client.Page{Limit: 1})
+		is.NoErr(err)
+		is.Equal(said.HasMore, len(completion.Messages) > 1)
+		is.Equal(said.Items[0].Message, completion.Messages[0])
 		there.ID, there.Created = here.ID, here.Created
 		is.Equal(there, here)
 
@@ -312,9 +317,14 @@ func TestConversationsAndFiles(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(all.Items, []files.File{file})
 	is.NoErr(c.DeleteFile(ctx, nobody, file.ID))
-	models, err := c.Models(ctx)
+	models, err := c.Models(ctx, nobody)
 	is.NoErr(err)
 	is.Equal(len(models), 2)
+	found, err := c.Model(ctx, nobody, models[1].ID)
+	is.NoErr(err)
+	is.Equal(found, models[1])
+	_, err = c.Model(ctx, nobody, "none/such")
+	is.True(fault.Is(err, fault.NotFound))
 	is.NoErr(c.Ready(ctx))
 }
 

@@ -93,7 +93,11 @@ func (c *Console) decidePage(v *visit) error {
 // the form alone.
 func (c *Console) showDecide(v *visit, form decideForm) error {
 	form.Token = v.session.Token
-	for _, info := range c.service.Models(v.caller) {
+	models, err := c.service.Models(v.ctx(), v.caller)
+	if err != nil {
+		return err
+	}
+	for _, info := range models {
 		if info.Decides {
 			form.Models = append(form.Models, info)
 		}

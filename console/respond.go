@@ -116,7 +116,11 @@ func (c *Console) respondPage(v *visit) error {
 
 func (c *Console) showRespond(v *visit, form respondForm) error {
 	form.Token = v.session.Token
-	for _, info := range c.service.Models(v.caller) {
+	models, err := c.service.Models(v.ctx(), v.caller)
+	if err != nil {
+		return err
+	}
+	for _, info := range models {
 		if info.Generates {
 			form.Models = append(form.Models, info)
 		}

@@ -61,9 +61,12 @@ type systemView struct {
 
 func (c *Console) systemPage(v *visit) error {
 	view := systemView{
-		Token: v.session.Token, Replicas: c.service.Replicas(), Waiting: c.service.WaitingFiles(), Models: c.service.Models(svc.Caller{}),
+		Token: v.session.Token, Replicas: c.service.Replicas(), Waiting: c.service.WaitingFiles(),
 	}
 	var err error
+	if view.Models, err = c.service.Models(v.ctx(), svc.Caller{}); err != nil {
+		return err
+	}
 	if view.StoreBytes, err = c.service.StoreSize(); err != nil {
 		return err
 	}

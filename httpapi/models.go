@@ -48,7 +48,11 @@ func (a *API) listModels(c *call) error {
 		Data   []modelObject `json:"data"`
 		Models []namedModel  `json:"models"`
 	}{"list", []modelObject{}, []namedModel{}}
-	for _, info := range a.service.Models(c.caller) {
+	models, err := a.service.Models(c.ctx(), c.caller)
+	if err != nil {
+		return err
+	}
+	for _, info := range models {
 		list.Data = append(list.Data, newModelObject(info))
 		list.Models = append(list.Models, newNamedModel(info))
 	}
@@ -56,7 +60,7 @@ func (a *API) listModels(c *call) error {
 }
 
 func (a *API) getModel(c *call) error {
-	info, err := a.service.Model(c.caller, c.r.PathValue("model"))
+	info, err := a.service.Model(c.ctx(), c.caller, c.r.PathValue("model"))
 	if err != nil {
 		return err
 	}

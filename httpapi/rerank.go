@@ -114,7 +114,7 @@ func documentObject(d *jsonin.Node) json.RawMessage {
 // exists returns an error where there is no model with an ID that a request
 // names, unless the key may not use it, which is another one.
 func (a *API) exists(c *call, id string) error {
-	if _, err := a.service.Model(c.caller, id); fault.Is(err, fault.NotFound) && c.caller.Allow(id) == nil {
+	if _, err := a.service.Model(c.ctx(), c.caller, id); fault.Is(err, fault.NotFound) && c.caller.Allow(id) == nil {
 		e := fault.Missing(model.CodeNotFound, "model", id)
 		e.Param = "model"
 		return e
