@@ -18,11 +18,12 @@ const module = "github.com/seed-506d8e5d/svc"
 // Imports run downwards: cmd, httpapi, svc, the domain packages, and what they
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
-	"cmd/svcd": {"", "decisions", "decisions/calibration", "decisions/evaluation", "console", "driver", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
+	"cmd/svcd": {"", "cmd/svcd/reader", "decisions", "decisions/calibration", "decisions/evaluation", "console", "driver", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
 		"files", "telemetry"},
-	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses"},
-	"examples": {"", "*"},
-	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage"},
+	"cmd/svcd/reader": {"files"},
+	"console":         {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses"},
+	"examples":        {"", "*"},
+	"httpapi":         {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage"},
 
 	"": {"accounts", "chat", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin", "page",
 		"replicas", "responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},

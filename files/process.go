@@ -52,7 +52,9 @@ func (p *Process) Extract(ctx context.Context, doc io.Reader, size int64, format
 	}
 	args := append(p.Command[1:len(p.Command):len(p.Command)], string(format), strconv.FormatInt(size, 10))
 	cmd := exec.CommandContext(ctx, p.Command[0], args...)
-	cmd.Env = []string{"GOTRACEBACK=single", "GOMEMLIMIT=" + strconv.Itoa(processHeap)} // and none of the secrets
+	// A reader is one thread, beside which the collector would wake others, and sees
+	// none of the secrets.
+	cmd.Env = []string{"GOTRACEBACK=single", "GOMAXPROCS=1", "GOMEMLIMIT=" + strconv.Itoa(processHeap)}
 	source := &source{Reader: doc}
 	cmd.Stdin = source
 	complaint := new(beginning)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seed-506d8e5d/svc/cmd/svcd/reader"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -55,7 +56,7 @@ func (e environment) extract(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	reader := &files.Process{Command: []string{self, extractCommand}}
+	process := &files.Process{Command: []string{self, reader.Command}}
 	results := make([]chan extracted, len(names))
 	for i := range results {
 		results[i] = make(chan extracted, 1)
@@ -65,7 +66,7 @@ func (e environment) extract(ctx context.Context, args []string) error {
 	work.Go(func() error {
 		for i := range results {
 			work.Go(func() error {
-				results[i] <- readFile(ctx, reader, names[i])
+				results[i] <- readFile(ctx, process, names[i])
 				return nil
 			})
 		}
@@ -115,10 +116,10 @@ func (e environment) printExtracted(r extracted, asJSON bool) error {
 }
 
 // readFile reads one document by the type that its name stands for.
-func readFile(ctx context.Context, reader files.Extractor, name string) extracted {
+func readFile(ctx context.Context, extractor files.Extractor, name string) extracted {
 	r := extracted{File: name}
 	start := time.Now()
-	found, err := readDocument(ctx, reader, name, &r)
+	found, err := readDocument(ctx, extractor, name, &r)
 	r.Millis = float64(time.Since(start).Microseconds()) / 1000
 	if unreadable, ok := errors.AsType[*files.Unreadable](err); ok {
 		r.Error = unreadable.Reason.Sentence()
@@ -135,7 +136,7 @@ func readFile(ctx context.Context, reader files.Extractor, name string) extracte
 	return r
 }
 
-func readDocument(ctx context.Context, reader files.Extractor, name string, r *extracted) (files.Extracted, error) {
+func readDocument(ctx context.Context, extractor files.Extractor, name string, r *extracted) (files.Extracted, error) {
 	mimeType := files.TypeByName(name)
 	format, err := files.FormatOf(mimeType)
 	if err != nil {
@@ -160,7 +161,7 @@ func readDocument(ctx context.Context, reader files.Extractor, name string, r *e
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, extractTimeout, errors.New("it took too long"))
 	defer cancel()
-	found, err := reader.Extract(ctx, bytes.NewReader(data), int64(len(data)), format)
+	found, err := extractor.Extract(ctx, bytes.NewReader(data), int64(len(data)), format)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return found, cause
 	}

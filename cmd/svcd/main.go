@@ -11,7 +11,7 @@
 // package is wiring: config.go reads the flags and models.go the configuration
 // file, serve.go puts the parts together and runs them. The commands are in
 // command.go, their server in client.go. While it serves, svcd also runs itself,
-// once for each document whose text is extracted.
+// once for each document whose text is extracted (package reader).
 package main
 
 import (
@@ -24,8 +24,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-
-	"github.com/seed-506d8e5d/svc/files"
 )
 
 func main() {
@@ -54,15 +52,8 @@ type environment struct {
 	stdout, stderr io.Writer
 }
 
-// extractCommand is the command that the server runs to extract a document's
-// text. It is for nobody else and not in the help.
-const extractCommand = "extract-text"
-
 // run runs a command or serves until ctx ends.
 func (e environment) run(ctx context.Context) error {
-	if len(e.args) > 0 && e.args[0] == extractCommand {
-		return files.RunProcess(ctx, e.args[1:], e.stdin, e.stdout)
-	}
 	if len(e.args) > 0 && e.args[0] == "extract" {
 		return e.extract(ctx, e.args[1:])
 	}
