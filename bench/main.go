@@ -10,7 +10,7 @@
 //	go run . -only chat -profile F       svcd's CPU profile of ten seconds of it
 //
 // The processes are in process.go, the model server in double.go, and what is
-// measured in scenarios.go.
+// measured in scenarios.go and documents.go.
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -81,9 +82,20 @@ func run() error {
 			return fmt.Errorf("%s: %w; the logs are in %s", s.name, err, dir)
 		}
 	}
-	if *only == "" || *only == "memory" {
-		if err := b.openStreams(); err != nil {
-			return fmt.Errorf("open streams: %w", err)
+	for _, more := range []struct {
+		name    string
+		measure func() error
+	}{
+		{"documents", func() error { return b.documents(dir, program) }},
+		{"observation", func() error { return b.observation(dir) }},
+		{"memory", b.openStreams},
+	} {
+		if *only != "" && more.name != *only {
+			continue
+		}
+		if err := more.measure(); err != nil {
+			keep = true
+			return fmt.Errorf("%s: %w; the logs are in %s", more.name, err, dir)
 		}
 	}
 	return nil
@@ -92,6 +104,7 @@ func run() error {
 // bench is the processes and how much is measured.
 type bench struct {
 	double, proxy, svcd *process
+	self                *process // the client
 	key                 string
 	rounds              int
 	short               bool
@@ -106,6 +119,11 @@ type scenario struct {
 	aim   float64 // what the ratio should be at most; 0 is none
 	svcd  func(*bench) (func() error, error)
 	other func(*bench) (func() error, error)
+
+	// beyond is, where it is not 0, how many microseconds svcd should take at most
+	// beyond what the other calls cost their client, who makes them without a proxy.
+	beyond  float64
+	besides string // what they are
 }
 
 // measure runs a scenario's two sides in turn.
@@ -123,13 +141,17 @@ func (b *bench) measure(s scenario) error {
 	if err != nil {
 		return err
 	}
-	written := b.svcd.io()
+	beside := b.proxy
+	if s.beyond > 0 {
+		beside = b.self
+	}
+	written, syncs := b.svcd.io(), b.syncs()
 	for round := range b.rounds + 1 {
 		mine, err := b.svcd.costOf(calls, one)
 		if err != nil {
 			return err
 		}
-		its, err := b.proxy.costOf(calls, other)
+		its, err := beside.costOf(calls, other)
 		if err != nil {
 			return err
 		}
@@ -143,9 +165,12 @@ func (b *bench) measure(s scenario) error {
 	}
 	n := float64(calls * (b.rounds + 1))
 	now := b.svcd.io()
-	fmt.Printf("%-28s %9.1f us %9.1f us %8.2f %8s   %.1f KB to the disk, %.1f writes a call\n",
+	fmt.Printf("%-28s %9.1f us %9.1f us %8.2f %8s   %.1f KB to the disk, %.1f writes, %.2f syncs a call\n",
 		s.name, median(ours), median(theirs), median(ratios), aim(s.aim),
-		float64(now.written-written.written)/n/1024, float64(now.calls-written.calls)/n)
+		float64(now.written-written.written)/n/1024, float64(now.calls-written.calls)/n, (b.syncs()-syncs)/n)
+	if s.beyond > 0 {
+		fmt.Printf("%-28s %9.1f us %24s %5.0f us\n", "  beyond "+s.besides, median(ours)-median(theirs), "", s.beyond)
+	}
 	return nil
 }
 
@@ -158,13 +183,18 @@ func (b *bench) profile(s scenario, file string) error {
 	if err != nil {
 		return err
 	}
+	return b.profileCalls(call, profileSeconds, file)
+}
+
+// profileCalls makes calls for some seconds and writes svcd's CPU profile of them.
+func (b *bench) profileCalls(call func() error, seconds int, file string) error {
 	type answer struct {
 		data []byte
 		err  error
 	}
 	profiled := make(chan answer, 1)
 	go func() {
-		data, err := get(fmt.Sprintf("%s/admin/v1/debug/pprof/profile?seconds=%d", b.svcd.url, profileSeconds), adminKey)
+		data, err := get(fmt.Sprintf("%s/admin/v1/debug/pprof/profile?seconds=%d", b.svcd.url, seconds), adminKey)
 		profiled <- answer{data, err}
 	}()
 	for {
@@ -181,6 +211,38 @@ func (b *bench) profile(s scenario, file string) error {
 		}
 	}
 }
+
+// observing are the functions that write the log, and count and time what happens.
+const observing = `httpapi\.\(\*call\)\.log$|log/slog|prometheus|opentelemetry`
+
+// observation measures which part of a chat the log and the metrics are, by
+// a profile.
+func (b *bench) observation(dir string) error {
+	call, err := ours(chat("chunks=20", false))(b)
+	if err != nil {
+		return err
+	}
+	seconds, file := profileSeconds, filepath.Join(dir, "chat.prof")
+	if b.short {
+		seconds = 1
+	}
+	if err := b.profileCalls(call, seconds, file); err != nil {
+		return err
+	}
+	out, err := exec.Command("go", "tool", "pprof", "-top", "-focus="+observing, file).Output()
+	if err != nil {
+		return fmt.Errorf("go tool pprof: %w", err)
+	}
+	part := accounted.FindSubmatch(out)
+	if part == nil {
+		return fmt.Errorf("the profile says nothing of the log: %.500s", out)
+	}
+	fmt.Printf("%-28s %9s %% %22s %10s\n", "log and metrics of a chat", part[1], "", "10 %")
+	return nil
+}
+
+// accounted is where pprof says which part of all it shows.
+var accounted = regexp.MustCompile(`accounting for [^,]+, ([0-9.]+)% of`)
 
 func aim(a float64) string {
 	if a == 0 {

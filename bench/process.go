@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -101,6 +102,21 @@ func (p *process) io() written {
 	return written{field(data, "write_bytes:"), field(data, "syscw:")}
 }
 
+// syncs is how often svcd has made its store durable.
+func (b *bench) syncs() float64 {
+	text, err := get(b.svcd.url+"/metrics", adminKey)
+	if err != nil {
+		return math.NaN()
+	}
+	_, rest, _ := bytes.Cut(text, []byte("\nsvc_store_syncs "))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	n, err := strconv.ParseFloat(string(line), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return n
+}
+
 // resident is the process's resident memory in bytes.
 func (p *process) resident() int64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -157,7 +173,9 @@ func (b *bench) start(dir, program string) error {
 		return errors.Join(err, errors.New(string(log)))
 	}
 	b.key = said[2]
-	return nil
+	itself, err := os.FindProcess(os.Getpid())
+	b.self = &process{cmd: &exec.Cmd{Process: itself}}
+	return err
 }
 
 func (b *bench) stop() {

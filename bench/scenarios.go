@@ -21,15 +21,21 @@ const (
 
 // scenarios are what is measured, in the order it is printed.
 var scenarios = []scenario{
-	{"chat", 200, 1, 2.0, ours(chat("chunks=20", false)), theirs(chat("chunks=20", false))},
-	{"chat, 500 tokens whole", 50, 1, 2.5, ours(chat("chunks=500", false)), theirs(chat("chunks=500", false))},
-	{"chunk at full speed", 5, many, 1.5, ours(chat(fmt.Sprintf("chunks=%d", many), true)), theirs(chat(fmt.Sprintf("chunks=%d", many), true))},
-	{"chunk alone", 3, few, 1.3, ours(chat(fmt.Sprintf("chunks=%d pause=1ms", few), true)), theirs(chat(fmt.Sprintf("chunks=%d pause=1ms", few), true))},
-	{"stored response", 100, 1, 3.0, ours(respond("chunks=20", false)), theirs(chat("chunks=20", false))},
-	{"stored chunk", 5, many, 2.5, ours(respond(fmt.Sprintf("chunks=%d", many), true)), theirs(chat(fmt.Sprintf("chunks=%d", many), true))},
-	{"turn 200 of a chain", 10, 1, 2.0, chained, resent},
-	{"16 questions", 20, 1, 0, ours(decide), bareCalls},
+	{name: "chat", calls: 200, units: 1, aim: 2.0, svcd: ours(chat("chunks=20", false)), other: theirs(chat("chunks=20", false))},
+	{name: "chat, 500 tokens whole", calls: 50, units: 1, aim: 2.5, svcd: ours(chat("chunks=500", false)), other: theirs(chat("chunks=500", false))},
+	{name: "chunk at full speed", calls: 5, units: many, aim: 1.5, svcd: ours(chat(atOnce, true)), other: theirs(chat(atOnce, true))},
+	{name: "chunk alone", calls: 3, units: few, aim: 1.3, svcd: ours(chat(oneByOne, true)), other: theirs(chat(oneByOne, true))},
+	{name: "stored response", calls: 100, units: 1, aim: 3.0, svcd: ours(respond("chunks=20", false)), other: theirs(chat("chunks=20", false))},
+	{name: "stored chunk", calls: 5, units: many, aim: 2.5, svcd: ours(respond(atOnce, true)), other: theirs(chat(atOnce, true))},
+	{name: "turn 200 of a chain", calls: 10, units: 1, aim: 2.0, svcd: chained, other: resent},
+	{name: "16 questions", calls: 20, units: 1, svcd: ours(decide), other: bareCalls, beyond: 300, besides: "16 bare calls"},
 }
+
+// The orders of the answers that are streamed.
+var (
+	atOnce   = fmt.Sprintf("chunks=%d", many)
+	oneByOne = fmt.Sprintf("chunks=%d pause=1ms", few)
+)
 
 // request is a call of the interface.
 type request struct{ path, body string }
@@ -156,13 +162,14 @@ func resent(b *bench) (func() error, error) {
 	return theirs(request{"/v1/chat/completions", `{"model":"svc-preview","messages":[` + strings.Join(messages, ",") + `]}`})(b)
 }
 
-// bareCalls are what a decision with sixteen questions asks of a model server.
+// bareCalls are what a decision with sixteen questions asks of a model server,
+// without anybody between.
 func bareCalls(b *bench) (func() error, error) {
 	r := request{"/v1/chat/completions", `{"model":"double","max_tokens":1,"logprobs":true,"top_logprobs":20,"messages":[{"role":"system","content":"` +
 		strings.Repeat("Some state. ", 100) + `"},{"role":"user","content":"Question?"}]}`}
 	return func() error {
 		for range question {
-			if _, err := post(b.proxy.url, "", r); err != nil {
+			if _, err := post(b.double.url, "", r); err != nil {
 				return err
 			}
 		}

@@ -22,6 +22,10 @@ func (t *Telemetry) Wrap(o *svc.Options) {
 			return float64(size)
 		})
 	}
+	if store, ok := driver.As[syncer](o.Store); ok {
+		t.Gauge("svc_store_syncs", "How often the store was made durable since it was opened.", nil,
+			func() float64 { return float64(store.Syncs()) })
+	}
 	if servers, ok := driver.As[healthy](o.Backend); ok {
 		t.watch(servers)
 	}
@@ -36,6 +40,10 @@ func (t *Telemetry) Watch(s *svc.Service) {
 	t.Gauge("svc_extraction_queue", "Uploaded files that wait for the extraction of their text.", nil,
 		func() float64 { return float64(s.WaitingFiles()) })
 }
+
+// syncer is a store that counts how often it makes writes durable: once for all
+// that wait at the time.
+type syncer interface{ Syncs() uint64 }
 
 // healthy is a backend that says which of its model servers requests go to, by
 // their URLs.

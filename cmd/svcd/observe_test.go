@@ -23,6 +23,9 @@ func TestMetricsAddress(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "\nsvc_store_size_bytes ") || strings.Contains(string(text), "svc_store_size_bytes NaN") {
 		t.Errorf("got %v\n%s", err, text)
 	}
+	if !strings.Contains(string(text), "\nsvc_store_syncs ") || strings.Contains(string(text), "\nsvc_store_syncs 0\n") {
+		t.Errorf("the syncs are not counted:\n%s", text)
+	}
 	if !strings.Contains(string(text), "\nsvc_extraction_queue 0\n") {
 		t.Errorf("the queue is not shown:\n%s", text)
 	}

@@ -105,6 +105,9 @@ func (s *Store) Stats() Stats {
 	return Stats{Commits: n.Commits, Syncs: n.Applies, Conflicts: n.Conflicts}
 }
 
+// Syncs returns how often the log was synced since the store was opened.
+func (s *Store) Syncs() uint64 { return s.Stats().Syncs }
+
 // translated returns err as an error of this package: badger's own errors mean
 // nothing to callers, who must not come to depend on them.
 func translated(what string, err error) error { return fmt.Errorf("badgerstore: %s: %v", what, err) }
