@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,5 +102,40 @@ func TestAForeignOrganizationIsRefused(t *testing.T) {
 	}})
 	if w := send(a, "", "GET", "/v1/files", ""); w.Code != 403 {
 		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+// TestTheDescriptionIsOfWhatIsServed mounts the handler in three places: a client that
+// joins the address of the server and a path of the description reaches the route.
+func TestTheDescriptionIsOfWhatIsServed(t *testing.T) {
+	for prefix, only := range map[string][]Interface{"": nil, "/ai": nil, "/a%20b/c": {OpenAPI, Models}} {
+		unescaped, err := url.PathUnescape(prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		api := newBareAPI(t, svc.Options{}, Options{Only: only})
+		get := func(path string) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			http.StripPrefix(unescaped, api).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+			return w
+		}
+		var document struct {
+			Servers []struct{ URL string }
+			Paths   map[string]json.RawMessage
+		}
+		if err := json.Unmarshal(get(prefix+"/openapi.json?x=y").Body.Bytes(), &document); err != nil {
+			t.Fatal(err)
+		}
+		if w := get(strings.TrimSuffix(document.Servers[0].URL, "/") + "/v1/models"); w.Code != 401 {
+			t.Errorf("%q: the server is %q, where the models are %d", prefix, document.Servers[0].URL, w.Code)
+		}
+		for path := range document.Paths {
+			if only != nil && !slices.Contains(only, interfaceOf(path)) {
+				t.Errorf("%q: %s is described and not served", prefix, path)
+			}
+		}
+		if len(document.Paths) < len(only) {
+			t.Errorf("%q: only %d paths are described", prefix, len(document.Paths))
+		}
 	}
 }
