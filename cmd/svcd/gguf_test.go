@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -95,5 +96,49 @@ func TestRealGGUF(t *testing.T) {
 	url, _ := start(t, empty, "-gguf", file, "-api-key", "sk-one")
 	if status, body := chatTo(t, url, "svc-preview"); status != 200 {
 		t.Errorf("%d %s", status, body)
+	}
+}
+
+// TestGGUFEndsWithAKilledServer kills svcd: the model server does not stay behind.
+func TestGGUFEndsWithAKilledServer(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ends a process with the one that started it")
+	}
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(dir, llamaserver.Program))
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	file := filepath.Join(dir, "model.gguf")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	server := startServer(t, inMemory, "-gguf", file)
+	address, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	health := "http://" + string(address) + "/health"
+	if resp, err := http.Get(health); err != nil {
+		t.Fatal(err)
+	} else {
+		resp.Body.Close()
+	}
+	server.kill()
+	for { // until it is gone, or the test is too long
+		resp, err := http.Get(health)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return
+		}
+		if err == nil {
+			resp.Body.Close()
+		}
+		if err := t.Context().Err(); err != nil {
+			t.Fatal("the model server has not ended")
+		}
 	}
 }
