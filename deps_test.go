@@ -28,7 +28,7 @@ var edges = map[string][]string{
 	"": {"accounts", "chat", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin", "page",
 		"replicas", "responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
-	"client": {"accounts", "chat", "conversations", "decisions", "embeddings", "fault", "files", "model", "page", "responses"},
+	"client": {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "model", "page", "responses"},
 
 	"telemetry": {"", "driver", "fault", "files", "internal/answer", "model", "responses/websearch", "storage"},
 

@@ -60,8 +60,7 @@ func open(t *testing.T, script *modeltest.Script) (*client.Client, *svc.Service)
 // those who serve, and what the interface has no operation for.
 var here = map[string]string{
 	"Admit": "the server's", "Afford": "the server's", "Once": "the server's", "StageFile": "for handlers of uploads",
-	"FileText": "no operation", "Responses": "no operation", "Conversations": "no operation",
-	"Calibrate": "not yet", "Calibration": "not yet", "Calibrations": "not yet", "DeleteCalibration": "not yet", "LabelledRows": "not yet",
+	"FileText": "no operation", "Responses": "no operation", "Conversations": "no operation", "LabelledRows": "for handlers of calibrations",
 }
 
 // TestMethodsAreThoseOfTheService holds the client to the service's methods.

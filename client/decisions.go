@@ -58,15 +58,13 @@ func (c *Client) Decide(ctx context.Context, _ Caller, req *decisions.Request) (
 		if !ok {
 			return nil, fault.Upstreamf(nil, "The server did not answer the question %q.", req.Questions[i].Name)
 		}
-		outcomes, err := a.outcomes()
+		one, err := a.answer(req.Questions[i].Name)
 		if err != nil {
 			return nil, err
 		}
-		resp.Answers = append(resp.Answers, decisions.Answer{
-			Name: req.Questions[i].Name, Type: a.Type, Noul: a.Noul, Choice: a.Choice, Score: a.Score, Outcomes: outcomes, Confidence: a.Confidence,
-			OrderVariation: a.OrderVariation, Calibration: a.Calibration, Abstained: a.Abstained,
-		})
+		resp.Answers = append(resp.Answers, one)
 	}
+	resp.Ordered, resp.Abstains = req.Debias > 0, req.AbstainAboveError > 0
 	return resp, nil
 }
 
@@ -114,7 +112,29 @@ type wireAnswer struct {
 	Confidence     float64
 	OrderVariation float64 `json:"order_variation"`
 	Calibration    string
+	Raw            *wireAnswer
 	Abstained      bool
+}
+
+// answer returns the answer to the question of a name.
+func (a *wireAnswer) answer(name string) (decisions.Answer, error) {
+	outcomes, err := a.outcomes()
+	if err != nil {
+		return decisions.Answer{}, err
+	}
+	one := decisions.Answer{
+		Name: name, Type: a.Type, Noul: a.Noul, Choice: a.Choice, Score: a.Score, Outcomes: outcomes, Confidence: a.Confidence,
+		OrderVariation: a.OrderVariation, Calibration: a.Calibration, Abstained: a.Abstained,
+	}
+	if a.Raw != nil {
+		a.Raw.Type = a.Type
+		raw, err := a.Raw.answer(name)
+		if err != nil {
+			return decisions.Answer{}, err
+		}
+		raw.OrderVariation, one.Raw = a.OrderVariation, &raw
+	}
+	return one, nil
 }
 
 // outcomes reads the probabilities, which are in the order of the options.

@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,6 +74,9 @@ type Calibration struct {
 	Reliability []calibration.Bin       `json:"reliability"`
 	CreatedAt   int64                   `json:"created_at"` // Unix seconds
 
+	// Orders is in how many orders the question was asked, 0 for one.
+	Orders int `json:"orders,omitempty"`
+
 	Key      string    `json:"key"` // of the question
 	Canaries []caseRow `json:"canaries"`
 }
@@ -137,12 +141,13 @@ func (s *Service) Calibrate(ctx context.Context, c accounts.Caller, n *NewCalibr
 	}
 	running, done := s.accounts.Running(ctx, c)
 	defer done()
-	answers, tokens, err := s.askEach(running, c, info, q, states)
+	orders := max(info.Debias, 1)
+	answers, tokens, err := s.askEach(running, c, info, orders, q, states)
 	if err != nil {
 		return nil, accounts.Cause(running, err)
 	}
 	made := newCalibration(n, info, q, states, answers, rights)
-	made.ID, made.CreatedAt = s.newID("calib"), s.now().Unix()
+	made.ID, made.CreatedAt, made.Orders = s.newID("calib"), s.now().Unix(), orders
 	use := accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: tokens}
 	_, err = s.accounts.Charge(ctx, c, use, func(tx storage.Tx) error {
 		return errors.Join(storage.SetJSON(tx, calibrationKey(made.ID), made), storage.SetJSON(tx, []byte(made.Key), made.ID),
@@ -170,7 +175,7 @@ func labelled(q *question, rows []LabelledRow) (states []string, rights []int, e
 
 // askEach asks one question about each of several states and returns the
 // probabilities and the tokens of them all.
-func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Info, q *question, states []string) ([][]float64, int, error) {
+func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Info, orders int, q *question, states []string) ([][]float64, int, error) {
 	q.labels = s.models.Labels(ctx, info.ID, len(q.options))
 	answers, plans := make([][]float64, len(states)), make([]*plan, len(states))
 	own, leave := s.shares.join(c.Organization)
@@ -181,7 +186,7 @@ func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Inf
 		group.Go(func() error {
 			return guard.Call(func() error {
 				p := parsed{state: state}
-				plans[i] = newPlan(q, max(info.Debias, 1))
+				plans[i] = newPlan(q, orders)
 				base := model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix(), Memo: new(model.Memo)}
 				if err := s.checkWindow(ctx, info, base, plans[i:i+1]); err != nil {
 					return err
@@ -198,8 +203,8 @@ func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Inf
 		return nil, 0, err
 	}
 	tokens := 0
-	for _, p := range plans {
-		tokens += p.first.scores.StateTokens + p.first.scores.QuestionTokens
+	for i := range plans {
+		tokens += inputTokens(plans[i : i+1])
 	}
 	return answers, tokens, nil
 }
@@ -295,11 +300,7 @@ func (s *Service) view(ctx context.Context, c accounts.Caller, fn func(storage.T
 // calibrate bends the answers to questions that have a calibration. The model has
 // to be the one that the calibration was made with: where it is not, the error is
 // Conflict, since what the calibration says would not be true.
-func (s *Service) calibrate(ctx context.Context, c accounts.Caller, info model.Info, req *Request, plans []*plan, resp *Response) error {
-	found, err := s.calibrationsOf(ctx, c, info, plans)
-	if err != nil {
-		return err
-	}
+func (s *Service) calibrate(ctx context.Context, c accounts.Caller, info model.Info, req *Request, plans []*plan, found []*Calibration, resp *Response) error {
 	for i, p := range plans {
 		k := found[i]
 		if k == nil {
@@ -323,9 +324,11 @@ func (s *Service) calibrate(ctx context.Context, c accounts.Caller, info model.I
 }
 
 // calibrationsOf returns the calibration of each plan's question, nil for none.
-func (s *Service) calibrationsOf(ctx context.Context, c accounts.Caller, info model.Info, plans []*plan) ([]*Calibration, error) {
+// One says nothing of answers that are asked for otherwise: with examples, or in
+// another number of orders.
+func (s *Service) calibrationsOf(ctx context.Context, c accounts.Caller, info model.Info, req *Request, plans []*plan) ([]*Calibration, error) {
 	found := make([]*Calibration, len(plans))
-	if s.store == nil {
+	if s.store == nil || len(req.Examples) > 0 {
 		return found, nil
 	}
 	err := s.store.View(ctx, c.Namespace(), func(tx storage.Tx) error {
@@ -339,7 +342,7 @@ func (s *Service) calibrationsOf(ctx context.Context, c accounts.Caller, info mo
 				found[i] = new(Calibration)
 				err = storage.GetJSON(tx, calibrationKey(id), found[i])
 			}
-			if errors.Is(err, storage.ErrNotFound) {
+			if errors.Is(err, storage.ErrNotFound) || err == nil && max(found[i].Orders, 1) != cmp.Or(req.Debias, info.Debias, 1) {
 				found[i], err = nil, nil
 			}
 			if err != nil {
@@ -373,7 +376,7 @@ func (s *Service) recognize(ctx context.Context, c accounts.Caller, info model.I
 		states[i] = row.State
 	}
 	q := *asked
-	answers, _, err := s.askEach(ctx, c, info, &q, states)
+	answers, _, err := s.askEach(ctx, c, info, max(k.Orders, 1), &q, states)
 	if err != nil {
 		return err
 	}

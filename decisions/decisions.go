@@ -128,12 +128,16 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	if err := s.run(running, own, about, plans); err != nil {
 		return nil, accounts.Cause(running, err)
 	}
+	found, err := s.calibrationsOf(ctx, c, info, req, plans)
+	if err != nil {
+		return nil, err
+	}
 	if info.PriorStates > 0 {
-		s.priors.take(c.Organization, info, plans)
+		s.priors.take(c.Organization, info, plans, found)
 	}
 	resp := newResponse(info.ID, plans)
-	resp.ordered, resp.abstains = req.Debias > 0, req.AbstainAboveError > 0
-	if err := s.calibrate(running, c, info, req, plans, resp); err != nil {
+	resp.Ordered, resp.Abstains = req.Debias > 0, req.AbstainAboveError > 0
+	if err := s.calibrate(running, c, info, req, plans, found, resp); err != nil {
 		return nil, accounts.Cause(running, err)
 	}
 	use := accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: resp.Usage.InputTokens}
@@ -195,10 +199,17 @@ func newResponse(modelID string, plans []*plan) *Response {
 		resp.Answers[i] = answer(p.question, p.result())
 		resp.Answers[i].OrderVariation = p.variation
 	}
-	asked := leaves(plans)
-	resp.Usage.InputTokens = asked[0].first.scores.StateTokens
-	for _, p := range allOf(asked) {
-		resp.Usage.InputTokens += p.asked()
-	}
+	resp.Usage.InputTokens = inputTokens(plans)
 	return resp
+}
+
+// inputTokens are the tokens of plans about one state: those of the state once,
+// and of each question as often as it was asked.
+func inputTokens(plans []*plan) int {
+	asked := leaves(plans)
+	tokens := asked[0].first.scores.StateTokens
+	for _, p := range allOf(asked) {
+		tokens += p.asked()
+	}
+	return tokens
 }

@@ -38,12 +38,14 @@ type priors struct {
 	last map[string][][]float64 // log-probabilities; guarded by mu
 }
 
-// take notes the answers of plans and gives the plans the priors from before.
-func (p *priors) take(organization string, info model.Info, plans []*plan) {
+// take notes the answers of plans and gives the plans the priors from before. A
+// question that has a calibration needs none: that was made of answers as they are,
+// and knows of any liking.
+func (p *priors) take(organization string, info model.Info, plans []*plan, calibrated []*Calibration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, plan := range plans {
-		if plan.parts != nil {
+	for i, plan := range plans {
+		if plan.parts != nil || calibrated[i] != nil {
 			continue // whether a label holds has no alternatives to prefer
 		}
 		key := organization + " " + info.ID + " " + plan.question.hash()

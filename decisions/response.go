@@ -12,8 +12,9 @@ type Response struct {
 	Answers []Answer
 	Usage   Usage
 
-	ordered  bool // the caller wants to know how the orders differed
-	abstains bool // the caller wants to know which answers to do without
+	// Ordered says that the request asked for several orders: answers say how far
+	// they differed. Abstains says that it wants to know which answers to do without.
+	Ordered, Abstains bool
 }
 
 // Usage counts the tokens of a decision.
@@ -134,7 +135,7 @@ func (a *Answer) write(w *jsonout.Writer, r *Response) {
 	w.Object()
 	w.Name("type").String(string(a.Type))
 	a.writeNumbers(w)
-	if r.ordered {
+	if r.Ordered {
 		w.Name("order_variation").Float(a.OrderVariation)
 	}
 	if a.Calibration != "" {
@@ -143,7 +144,7 @@ func (a *Answer) write(w *jsonout.Writer, r *Response) {
 		a.Raw.writeNumbers(w)
 		w.EndObject()
 	}
-	if r.abstains {
+	if r.Abstains {
 		w.Name("abstained").Bool(a.Abstained)
 	}
 	w.EndObject()

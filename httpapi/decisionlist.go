@@ -65,6 +65,10 @@ func (l *decisionList) decode() *decisions.Request {
 		l.root.Field("model").Fail("is required")
 	}
 	req.State = l.input(req, l.root.Field("input"))
+	decodeWays(req, l.root)
+	if examples := l.root.Field("examples"); !examples.Absent() {
+		examples.Fail("is taken by /v1/systemone alone")
+	}
 	questions := l.root.Field("questions").First(maxListQuestions + 1)
 	if len(questions) < 1 || len(questions) > maxListQuestions {
 		l.root.Field("questions").Fail("must have 1 to %d questions", maxListQuestions)
@@ -372,7 +376,7 @@ func (d *decisionListAnswer) AppendJSON(b []byte) []byte {
 	w.Name("model").String(d.Model)
 	w.Name("answers").Array()
 	for i := range d.Answers {
-		d.questions[i].write(&w, &d.Answers[i])
+		d.questions[i].write(&w, d.Response, &d.Answers[i])
 	}
 	w.EndArray()
 	w.Name("usage").Object()
@@ -391,7 +395,8 @@ func (d *decisionListAnswer) AppendJSON(b []byte) []byte {
 	return w.Buf
 }
 
-func (q *listQuestion) write(w *jsonout.Writer, a *decisions.Answer) {
+// write writes an answer, with the extensions that the other interface has.
+func (q *listQuestion) write(w *jsonout.Writer, r *decisions.Response, a *decisions.Answer) {
 	w.Object()
 	w.Name("type").String(q.kind)
 	if w.Name("name"); q.name == nil {
@@ -399,6 +404,23 @@ func (q *listQuestion) write(w *jsonout.Writer, a *decisions.Answer) {
 	} else {
 		w.String(*q.name)
 	}
+	q.writeNumbers(w, a)
+	if r.Ordered {
+		w.Name("order_variation").Float(a.OrderVariation)
+	}
+	if a.Calibration != "" {
+		w.Name("calibration").String(a.Calibration)
+		w.Name("raw").Object()
+		q.writeNumbers(w, a.Raw)
+		w.EndObject()
+	}
+	if r.Abstains {
+		w.Name("abstained").Bool(a.Abstained)
+	}
+	w.EndObject()
+}
+
+func (q *listQuestion) writeNumbers(w *jsonout.Writer, a *decisions.Answer) {
 	switch a.Type {
 	case decisions.Noul:
 		w.Name("probability").Float(a.Noul)
@@ -424,5 +446,4 @@ func (q *listQuestion) write(w *jsonout.Writer, a *decisions.Answer) {
 		}
 		w.EndArray()
 	}
-	w.EndObject()
 }

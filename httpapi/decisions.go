@@ -61,16 +61,7 @@ func decodeDecision(root *jsonin.Node) (*decisions.Request, error) {
 			break
 		}
 	}
-	if n := root.Field("debias").Int(); n != nil {
-		if req.Debias = *n; *n < 1 {
-			root.Field("debias").Fail("must be 1 to %d", decisions.MaxOptions)
-		}
-	}
-	if x := root.Field("abstain_above_error").Number(); x != nil {
-		if req.AbstainAboveError = *x; !(*x > 0) {
-			root.Field("abstain_above_error").Fail("must be above 0 and at most 1")
-		}
-	}
+	decodeWays(req, root)
 	for _, example := range root.Field("examples").First(decisions.MaxExamples + 1) {
 		e := decisions.Example{State: example.Field("state").Raw()}
 		for answer := range example.Field("answers").Fields() {
@@ -82,6 +73,20 @@ func decodeDecision(root *jsonin.Node) (*decisions.Request, error) {
 		req.Images = append(req.Images, decodeImage(image))
 	}
 	return req, root.Err()
+}
+
+// decodeWays reads the extensions that say how to ask and what to do without.
+func decodeWays(req *decisions.Request, root *jsonin.Node) {
+	if n := root.Field("debias").Int(); n != nil {
+		if req.Debias = *n; *n < 1 {
+			root.Field("debias").Fail("must be 1 to %d", decisions.MaxOptions)
+		}
+	}
+	if x := root.Field("abstain_above_error").Number(); x != nil {
+		if req.AbstainAboveError = *x; !(*x > 0) {
+			root.Field("abstain_above_error").Fail("must be above 0 and at most 1")
+		}
+	}
 }
 
 // instructions reads what a question asks: a string, or an object or array that

@@ -10,6 +10,7 @@ package calibration
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -153,25 +154,28 @@ const MinRows = 4 * folds
 // Choose returns the map that gave the right answers the most probability on rows
 // that it was not fitted to, fitted to all rows, and the probabilities that maps
 // of its method gave to the rows they were not fitted to. There are at least
-// [MinRows] rows, all with the same number of options, in an order that means
-// nothing. A simpler method is kept unless another is better by more than chance
+// [MinRows] rows, all with the same number of options, in any order: which of them a
+// map is not fitted to is drawn, the same each time. A simpler method is kept unless another is better by more than chance
 // explains.
 func Choose(rows []Row) (Map, [][]float64) {
 	best, bestLoss := Map{Method: Raw}, []float64(nil)
 	var bestHeld [][]float64
+	place := rand.New(rand.NewPCG(1, uint64(len(rows)))).Perm(len(rows))
 	for _, method := range []Method{Raw, Temperature, Platt, Isotonic} {
 		held, losses := make([][]float64, len(rows)), make([]float64, len(rows))
 		for fold := range folds {
 			var others []Row
 			for i, row := range rows {
-				if i%folds != fold {
+				if place[i]%folds != fold {
 					others = append(others, row)
 				}
 			}
 			m := fit(method, others)
-			for i := fold; i < len(rows); i += folds {
-				held[i] = m.Apply(rows[i].P)
-				losses[i] = -math.Log(max(held[i][rows[i].Right], tiny))
+			for i := range rows {
+				if place[i]%folds == fold {
+					held[i] = m.Apply(rows[i].P)
+					losses[i] = -math.Log(max(held[i][rows[i].Right], tiny))
+				}
 			}
 		}
 		if bestLoss == nil || better(losses, bestLoss) {
