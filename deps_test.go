@@ -150,6 +150,21 @@ func packages(t *testing.T) map[string][]string {
 	return found
 }
 
+// Who has read a package comment knows where to read on.
+func TestPackageCommentsNameTheNextPackage(t *testing.T) {
+	comments := map[string]string{}
+	eachFile(t, parser.ParseComments|parser.PackageClauseOnly, func(path string, file *ast.File) {
+		if file.Name.Name != "main" {
+			comments[filepath.Dir(path)] += file.Doc.Text()
+		}
+	})
+	for pkg, comment := range comments {
+		if !strings.Contains(strings.Join(strings.Fields(comment), " "), " next to read") {
+			t.Errorf("the comment of package %s names no package that is the next to read", pkg)
+		}
+	}
+}
+
 // What an operation needs to know is in its parameters, where one sees it.
 func TestContextsCarryCancellationOnly(t *testing.T) {
 	eachFile(t, parser.SkipObjectResolution, func(path string, file *ast.File) {

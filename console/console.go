@@ -14,6 +14,9 @@
 // What users wrote is data everywhere: html/template escapes it, and the content
 // security policy lets no script run but our own. Next, read package httpapi,
 // which puts the same service on the network for programs.
+//
+// Package svc is the next to read, whose operations it shows, and package httpapi,
+// which serves the same on the wire.
 package console
 
 import (

@@ -4,6 +4,8 @@
 // for all models, so that a difference is not drowned in what they share.
 //
 // Package decisions/calibration has the metrics of probabilities themselves.
+//
+// Package calibration is the next to read, whose measures it takes.
 package evaluation
 
 import (

@@ -1,5 +1,7 @@
 // Package wordtext reads Word documents of every generation, by what they are
 // and not by what they are called.
+//
+// Packages docxtext and doctext are the next to read.
 package wordtext
 
 import (

@@ -1,4 +1,6 @@
 // Package paging reads the pages of lists that package page describes.
+//
+// Package storage is the next to read.
 package paging
 
 import (

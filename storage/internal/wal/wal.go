@@ -17,6 +17,8 @@
 //
 // The nonce is random and the same in a segment. Without it a payload could hold
 // what looks like a record.
+//
+// Package badgerstore is the next to read, whose log it is.
 package wal
 
 import (
