@@ -64,6 +64,9 @@ func (s *Service) Sweep(ctx context.Context) {
 			if err := s.forget(ctx, o); err != nil {
 				s.sweepFailed(ctx, o.Organization, err)
 			}
+			if err := s.chat.IndexTags(ctx, Caller{Organization: o.Organization}); err != nil && ctx.Err() == nil {
+				s.log.ErrorContext(ctx, "svc: tags of stored completions could not be indexed", "organization", o.Organization, "err", err)
+			}
 			if err := s.accounts.Count(ctx, o.Organization); err != nil && ctx.Err() == nil {
 				s.log.ErrorContext(ctx, "svc: what an organization used could not be counted", "organization", o.Organization, "err", err)
 			}

@@ -63,8 +63,17 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, f Filter, p 
 		after = recordKey(p.After)
 	}
 	err = s.view(ctx, caller, func(tx storage.Tx) error {
-		var err error
-		result, err = paging.Read(tx, paging.Range(p, []byte(recordPrefix), after), p.Limit, f.decode)
+		known, err := false, error(nil)
+		if len(f.Metadata) > 0 {
+			known, err = indexed(tx)
+		}
+		switch {
+		case err != nil:
+		case known:
+			result, err = f.tagged(tx, p)
+		default:
+			result, err = paging.Read(tx, paging.Range(p, []byte(recordPrefix), after), p.Limit, f.decode)
+		}
 		return err
 	})
 	return result, err
@@ -150,6 +159,9 @@ func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string,
 		if c, err = get(tx, id); err != nil {
 			return err
 		}
+		if err := setTags(tx, id, c.Metadata, tags); err != nil {
+			return err
+		}
 		c.Metadata = metadata.OrEmpty(tags)
 		data, err := encodeRecord(&c)
 		if err != nil {
@@ -167,10 +179,11 @@ func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string,
 func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string) error {
 	return stored.Error(s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
 		storage.UseReserve(tx)
-		if _, err := get(tx, id); err != nil {
+		c, err := get(tx, id)
+		if err != nil {
 			return err
 		}
-		if err := tx.Delete(recordKey(id)); err != nil {
+		if err := errors.Join(setTags(tx, id, c.Metadata, nil), tx.Delete(recordKey(id))); err != nil {
 			return err
 		}
 		return tx.Delete(messagesKey(id))

@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -124,10 +125,10 @@ func TestLists(t *testing.T) {
 	for i := range 5 {
 		req := ask("Hi")
 		req.Model = []string{"a", "b"}[i%2]
-		req.Metadata = map[string]string{"third": fmt.Sprint(i / 3), "i": fmt.Sprint(i)}
+		req.Metadata = map[string]string{"third": fmt.Sprint(i / 3), "i": fmt.Sprint(i), "all": "a"}
 		e.complete(req)
 	}
-	for _, c := range []struct {
+	cases := []struct {
 		rule   string
 		filter chat.Filter
 		params page.Params
@@ -145,20 +146,90 @@ func TestLists(t *testing.T) {
 		{"with all tags", chat.Filter{Metadata: map[string]string{"third": "1", "i": "4"}}, page.Params{}, []string{"05"}, false},
 		{"with a tag that none has", chat.Filter{Metadata: map[string]string{"other": ""}}, page.Params{}, nil, false},
 		{"more only if it matches", chat.Filter{Model: "b"}, page.Params{Limit: 2}, []string{"02", "04"}, false},
-	} {
-		t.Run(c.rule, func(t *testing.T) {
-			got, err := e.List(t.Context(), e.caller, c.filter, c.params)
-			e.ok(err)
-			var ids []string
-			for _, item := range got.Items {
-				ids = append(ids, strings.TrimPrefix(item.ID, "chatcmpl_"))
-			}
-			equal(t, ids, c.want)
-			equal(t, got.HasMore, c.more)
-		})
+		{"with a tag, a page", chat.Filter{Metadata: map[string]string{"all": "a"}}, page.Params{Limit: 2, After: "chatcmpl_02"}, []string{"03", "04"}, true},
+		{"with tags, newest first", chat.Filter{Metadata: map[string]string{"all": "a", "third": "0"}}, page.Params{Limit: 2, Desc: true}, []string{"03", "02"}, true},
+		{"with tags, newest first, after", chat.Filter{Metadata: map[string]string{"all": "a", "third": "0"}}, page.Params{Limit: 2, Desc: true, After: "chatcmpl_02"}, []string{"01"}, false},
+		{"with a tag, of a model", chat.Filter{Model: "a", Metadata: map[string]string{"third": "0"}}, page.Params{}, []string{"01", "03"}, false},
+	}
+	for _, known := range []bool{false, true} {
+		for _, c := range cases {
+			t.Run(fmt.Sprintf("%s, indexed %v", c.rule, known), func(t *testing.T) {
+				got, err := e.List(t.Context(), e.caller, c.filter, c.params)
+				e.ok(err)
+				var ids []string
+				for _, item := range got.Items {
+					ids = append(ids, strings.TrimPrefix(item.ID, "chatcmpl_"))
+				}
+				equal(t, ids, c.want)
+				equal(t, got.HasMore, c.more)
+			})
+		}
+		e.ok(e.IndexTags(t.Context(), e.caller)) // from now on by the tags
 	}
 	_, err := e.List(t.Context(), e.caller, chat.Filter{}, page.Params{Limit: 101})
 	equal(t, err, error(fault.Invalidf("limit", "limit must be between 1 and 100.")))
+}
+
+// TestTagsOfOlderCompletions has more completions than one transaction indexes that
+// an earlier version has stored, without their tags in the index.
+func TestTagsOfOlderCompletions(t *testing.T) {
+	e := newEnv(t, modeltest.Text("a"))
+	filter := chat.Filter{Metadata: map[string]string{"k": "v"}}
+	req := ask("Hi")
+	req.Metadata = filter.Metadata
+	id := e.complete(req).ID
+	e.ok(e.store.Update(t.Context(), e.caller.Namespace(), func(tx storage.Tx) error {
+		for entry, err := range tx.Scan(storage.Prefix([]byte("c/t/"))) {
+			if err != nil {
+				return err
+			}
+			if err := tx.Delete(entry.Key); err != nil {
+				return err
+			}
+		}
+		record, err := tx.Get([]byte("c/o/" + id))
+		for i := range 1200 {
+			err = errors.Join(err, tx.Set(fmt.Appendf(nil, "c/o/chatcmpl_00%04d", i), record))
+		}
+		return err
+	}))
+	found := func() int {
+		n := 0
+		for p := (page.Params{Limit: 100}); ; {
+			list, err := e.List(t.Context(), e.caller, filter, p)
+			e.ok(err)
+			n += len(list.Items)
+			if !list.HasMore {
+				return n
+			}
+			p.After = list.Items[len(list.Items)-1].ID
+		}
+	}
+	equal(t, found(), 1201)
+	e.ok(e.IndexTags(t.Context(), e.caller))
+	equal(t, found(), 1201)
+
+	// What is changed and deleted afterwards is found as it is.
+	_, err := e.Update(t.Context(), e.caller, id, map[string]string{"k": "w"})
+	e.ok(err)
+	equal(t, found(), 1200)
+	e.ok(e.Delete(t.Context(), e.caller, "chatcmpl_000000"))
+	equal(t, found(), 1199)
+	filter.Metadata = map[string]string{"k": "w"}
+	equal(t, found(), 1)
+	e.ok(e.Delete(t.Context(), e.caller, id))
+	equal(t, found(), 0)
+	e.ok(e.store.View(t.Context(), e.caller.Namespace(), func(tx storage.Tx) error {
+		for entry, err := range tx.Scan(storage.Prefix([]byte("c/t/"))) {
+			if err != nil {
+				return err
+			}
+			if strings.HasSuffix(string(entry.Key), id) || strings.HasSuffix(string(entry.Key), "chatcmpl_000000") {
+				t.Errorf("%q is left of what was deleted", entry.Key)
+			}
+		}
+		return nil
+	}))
 }
 
 // nilDocuments are for tests without files.

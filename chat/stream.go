@@ -238,7 +238,7 @@ func (r *run) finish(ctx context.Context) error {
 			return err
 		}
 		also = func(tx storage.Tx) error {
-			return errors.Join(tx.Set(recordKey(c.ID), record), tx.Set(messagesKey(c.ID), r.keep), r.caller.Claim.Did(tx, c.ID))
+			return errors.Join(tx.Set(recordKey(c.ID), record), tx.Set(messagesKey(c.ID), r.keep), setTags(tx, c.ID, nil, c.Metadata), r.caller.Claim.Did(tx, c.ID))
 		}
 	}
 	_, err := r.service.accounts.Charge(context.WithoutCancel(ctx), r.caller, r.use(c.ID), also)
