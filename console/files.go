@@ -1,11 +1,13 @@
 package console
 
 import (
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/fault"
@@ -55,8 +57,11 @@ func (v *visit) find(query string) bool {
 	return false
 }
 
-// maxSearched is how many of the newest objects a search for words looks at.
-const maxSearched = 1000
+// A search for words looks at so many objects at most, and for so long.
+const (
+	maxSearched = 1000
+	searchTime  = 40 * time.Millisecond
+)
 
 // search reads a page of a list: with words, of those among the newest objects
 // that match. Its work is bounded however much is stored.
@@ -73,7 +78,9 @@ func search[T any](v *visit, read func(svc.Page) (svc.List[T], error), id func(T
 		return result, err
 	}
 	p.Limit = 100
-	for searched := 0; searched < maxSearched; searched += p.Limit {
+	began, searched := v.c.opts.Now(), 0
+	for searched < maxSearched && v.c.opts.Now().Sub(began) < searchTime {
+		searched += p.Limit
 		found, err := read(p)
 		if err != nil {
 			return result, err
@@ -88,7 +95,7 @@ func search[T any](v *visit, read func(svc.Page) (svc.List[T], error), id func(T
 			return result, nil
 		}
 	}
-	result.Noted = "The search looks at 1,000 objects at a time."
+	result.Noted = fmt.Sprintf("The search has looked at %d of them. The link below goes on with older ones.", searched)
 	result.Next = nextPage(true, p.After, query)
 	return result, nil
 }

@@ -27,7 +27,7 @@ func (c *Console) responsesPage(v *visit) error {
 		},
 		func(r *responses.Response) string { return r.ID },
 		func(r *responses.Response, words string) bool {
-			return has(words, r.Echo.Model, string(r.Status), r.Conversation) || hasTag(words, r.Echo.Metadata)
+			return has(words, r.Echo.Model, string(r.Status), r.Conversation, r.OutputText()) || hasTag(words, r.Echo.Metadata)
 		})
 	if err != nil {
 		return err
