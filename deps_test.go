@@ -44,7 +44,7 @@ var edges = map[string][]string{
 	"files/doctext":           {"files/internal/*", "files/reading"},
 	"files/docxtext":          {"files/internal/*", "files/reading"},
 	"files/internal/markdown": {},
-	"files/internal/word":     {},
+	"files/internal/word":     {"files/internal/markdown"},
 	"files/pdftext":           {"files/internal/markdown", "files/reading"},
 	"files/reading":           {},
 	"files/wordtext":          {"files/doctext", "files/docxtext", "files/reading"},

@@ -9,10 +9,12 @@
 //
 // The text is Markdown as models read it. A paragraph is a line, headings begin
 // with #, list items with their numbers or a dash and are indented by their level,
-// and a table is rows of cells between bars. Deleted and hidden text, by its own
-// properties, those of its piece or its styles, and the codes of fields are left
-// out, the results of fields are kept. Footnotes, endnotes, comments, text boxes,
-// headers and footers follow the body in this order; a footnote reference reads
+// and a table is rows of cells between bars, where merged cells stand in each of
+// their places. Links have their addresses, comments stand where they are anchored,
+// and a line of dashes is where a page begins that the author began. Deleted and
+// hidden text, by its own properties, those of its piece or its styles, and the
+// codes of fields are left out, the results of fields are kept. Footnotes,
+// endnotes, text boxes, headers and footers follow the body in this order; a footnote reference reads
 // [^1], an endnote reference [^i]. Of files before Word 97 only the text and the
 // fields are read, without properties: hidden text shows, list numbers do not.
 // Those of the Far East have pairs of bytes of a code page.

@@ -22,7 +22,12 @@ type document struct {
 	paragraph  int            // the first character of the last paragraph
 	headings   map[int]int    // levels by the paragraph's first character
 	labels     map[int]string // list numbers by the paragraph's first character
-	marks      map[int]string // marks of notes by the character of the reference
+	marks      map[int]string // marks of notes and comments by the character of the reference
+	links      map[int]string // addresses by the character that begins the text of a link
+	linkEnds   map[int]bool   // by the character that ends it
+	pages      map[int]bool   // that begin with the character
+	rows       map[int]rowDef // by the mark of the row
+	sections   map[int]bool   // by the mark of the section
 }
 
 // newDocument puts the pieces together and applies the properties.
@@ -35,7 +40,8 @@ func newDocument(f *file) (*document, error) {
 	if len(pieces) > maxRuns {
 		return nil, fmt.Errorf("%w: over %d pieces", reading.ErrTooLarge, maxRuns)
 	}
-	d := &document{fib: b, runs: b.charRuns(), paragraphs: b.paragraphRuns(), headings: map[int]int{}, lists: newLists(b)}
+	d := &document{fib: b, runs: b.charRuns(), paragraphs: b.paragraphRuns(), headings: map[int]int{}, lists: newLists(b),
+		links: map[int]string{}, linkEnds: map[int]bool{}, pages: map[int]bool{}, rows: map[int]rowDef{}, sections: b.sectionMarks()}
 	enc, page := b.encoding(pieces), b.pairPage(pieces)
 	for _, p := range pieces {
 		p.page = page
@@ -58,10 +64,11 @@ func newDocument(f *file) (*document, error) {
 	}
 	guessRowEnds(d.chars)
 	for _, p := range d.parts() {
-		hideFieldCodes(p.chars)
+		d.hideFieldCodes(p)
 	}
 	d.labels = d.lists.labels()
 	d.numberNotes()
+	d.anchorComments()
 	return d, nil
 }
 

@@ -34,6 +34,7 @@ const (
 	styleSheet      table = 1
 	footnoteRefs    table = 2
 	commentRefs     table = 4
+	sections        table = 6
 	headerStories   table = 11
 	charPages       table = 12
 	paragraphPages  table = 13

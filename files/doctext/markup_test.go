@@ -20,6 +20,19 @@ var (
 	nestedEnd = []byte{0x4C, 0x24, 1}
 )
 
+// rowOf ends a row whose first cell begins at a place. The others are where each cell
+// ends and its flags.
+func rowOf(first int, cells ...int) []byte {
+	le := binary.LittleEndian
+	edges, flags := le.AppendUint16(nil, uint16(first)), []byte(nil)
+	for i := 0; i < len(cells); i += 2 {
+		edges = le.AppendUint16(edges, uint16(cells[i]))
+		flags = append(le.AppendUint16(flags, uint16(cells[i+1])), make([]byte, 18)...)
+	}
+	def := append(append([]byte{byte(len(cells) / 2)}, edges...), flags...)
+	return append(append(rowEnd[:3:3], le.AppendUint16([]byte{0x08, 0xD6}, uint16(len(def)+1))...), def...)
+}
+
 func symbol(char uint16) []byte {
 	return append([]byte{0x09, 0x6A, 0, 0}, byte(char), byte(char>>8))
 }
@@ -29,7 +42,7 @@ func TestExtractCharacters(t *testing.T) {
 	for _, c := range []struct{ name, chars, want string }{
 		{"paragraphs", "one\rtwo\r", "one\ntwo"},
 		{"blank lines", "one\r\r\r\rtwo\r", "one\n\ntwo"},
-		{"breaks", "a\tb\vc\fd\x0Ee\r", "a\tb\nc\nd\ne"},
+		{"breaks", "a\tb\vc\fd\x0Ee\r", "a\tb\nc\n\n---\n\nd\ne"},
 		{"hyphens", "a\x1Eb\x1Fc\u00ADd\r", "a-bcd"},
 		{"pictures and other objects", "a\x01b\x08c\x00d\r", "abcd"},
 		{"beyond the first plane", "🚢\r", "🚢"},
@@ -40,6 +53,11 @@ func TestExtractCharacters(t *testing.T) {
 		{"field in the code", "\x13 IF \x13 DATE \x141 May\x15 \x14yes\x15\r", "yes"},
 		{"field in the result", "\x13 REF \x14on \x13 DATE \x141 May\x15\x15\r", "on 1 May"},
 		{"field over paragraphs", "\x13 TOC \x14one\rtwo\x15\r", "one\ntwo"},
+		{"a link", "see \x13 HYPERLINK \"https://example.org/a\" \x14the page\x15.\r", "see [the page](https://example.org/a)."},
+		{"a link that shows its address", "\x13 HYPERLINK https://example.org/a \x14example.org/a\x15\r", "example.org/a"},
+		{"a link within the document", "\x13 HYPERLINK \\l \"there\" \x14there\x15\r", "there"},
+		{"a link over paragraphs", "\x13 HYPERLINK \"https://example.org/a\" \x14one\rtwo\x15\r", "one\ntwo"},
+		{"a link over cells", "\x13 HYPERLINK \"https://example.org/a\" \x14a\x07b\x15\x07\x07after\r", "| a | [b](https://example.org/a) |\n| --- | --- |\n\nafter"},
 		{"field without an end", "a\x13 PAGE \x14b\rc\r", "a PAGE b\nc"},
 		{"field without a beginning", "a\x14b\x15c\r", "abc"},
 		{"a table without properties", "a\x07b\x07\x07c\x07\x07\x07after\r", "| a | b |\n| --- | --- |\n| c | |\n\nafter"},
@@ -152,6 +170,13 @@ func TestExtractTables(t *testing.T) {
 		{"empty cells at the ends", "a\x07\x07\x07\x07b\x07\x07after\r", []modified{{0, 2, nil}, {2, 3, nil}, {3, 4, rowEnd}, {4, 5, nil}, {5, 7, nil}, {7, 8, rowEnd}}, "| a | |\n| --- | --- |\n| | b |\n\nafter\n"},
 		{"lines in a cell", "a\rb\x07c\x07\x07", []modified{{0, 2, inTable}, {2, 4, nil}, {4, 6, nil}, {6, 7, rowEnd}}, "| a<br>b | c |\n| --- | --- |\n"},
 		{"a table without text", "one\r\x07\x07two\r", []modified{{0, 4, nil}, {4, 5, nil}, {5, 6, rowEnd}}, "one\ntwo\n"},
+		{"cells over columns and rows", "wide\x07c\x07\x07tall\x07b\x07c\x07\x07\x07e\x07f\x07\x07", []modified{
+			{0, 5, nil}, {5, 7, nil}, {7, 8, rowOf(0, 2000, 0, 3000, 0)}, {8, 13, nil}, {13, 15, nil}, {15, 17, nil}, {17, 18, rowOf(10, 1000, 0x60, 2000, 0, 3010, 0)},
+			{18, 19, nil}, {19, 21, nil}, {21, 23, nil}, {23, 24, rowOf(0, 1000, 0x20, 2000, 0, 3000, 0)}},
+			"| wide | wide | c |\n| --- | --- | --- |\n| tall | b | c |\n| tall | e | f |\n"},
+		{"edges that do not agree", "a\x07b\x07\x07c\x07d\x07\x07", []modified{{0, 2, nil}, {2, 4, nil}, {4, 5, rowOf(0, 1000, 0, 2000, 0)}, {5, 7, nil}, {7, 9, nil}, {9, 10, rowOf(500, 1500, 0, 2500, 0)}},
+			"| a | b |\n| --- | --- |\n| c | d |\n"},
+		{"a new page", "one\rtwo\r", []modified{{0, 4, nil}, {4, 8, []byte{0x07, 0x24, 1}}}, "one\n\n---\n\ntwo\n"},
 		{"a table in a cell", "a\r1\r2\r\r\x07b\x07\x07", []modified{{0, 2, inTable}, {2, 4, cellEnd}, {4, 6, cellEnd}, {6, 7, nestedEnd}, {7, 8, nil}, {8, 10, nil}, {10, 11, rowEnd}}, "| a<br>1; 2 | b |\n| --- | --- |\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -185,7 +210,7 @@ func TestExtractDocumentsInOrder(t *testing.T) {
 		46: append(words([]uint32{9, 20}), 1, 0),
 	}
 	got, err := extract(t, d.bytes(t))
-	want := reading.Text{Text: "main[^1] and[^i]*[^2]\n\n[^1]: foot\n\n[^i]: end\n\nComment (Ann): why\n\nbox\n\nsecond\n\nheader box\n"}
+	want := reading.Text{Text: "main[^1] and[^i]* [Comment (Ann): why][^2]\n\n[^1]: foot\n\n[^i]: end\n\nbox\n\nsecond\n\nheader box\n"}
 	if err != nil || got != want {
 		t.Errorf("got %+v and %v, want %+v", got, err, want)
 	}

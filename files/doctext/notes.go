@@ -28,6 +28,33 @@ func (d *document) numberNotes() {
 	})
 }
 
+// anchorComments moves the comments to where they are anchored.
+func (d *document) anchorComments() {
+	const entry = 30
+	parts := d.parts()
+	main, comments := parts[mainDoc], parts[commentDoc]
+	refs := plc{d.fib.table(commentRefs), entry}
+	begins := find(comments, commentMark)
+	if refs.len() != len(begins) {
+		return
+	}
+	for i, begin := range begins {
+		pos := refs.position(i)
+		if pos < 0 || pos >= len(main.chars) || main.chars[pos] != commentMark || d.marks[pos] != "" {
+			continue
+		}
+		end := comments.at + len(comments.chars)
+		if i+1 < len(begins) {
+			end = begins[i+1]
+		}
+		one := part{comments.chars[begin-comments.at : end-comments.at], begin}
+		if text := strings.Join(strings.Fields(d.write(one)), " "); text != "" {
+			d.marks[pos] = " [" + text + "]"
+		}
+		clear(one.chars)
+	}
+}
+
 func (d *document) markAll(at []int, mark func(n int) string) {
 	for i, pos := range at {
 		d.marks[pos] = mark(i + 1)

@@ -40,11 +40,13 @@ type paraProps struct {
 	style     int
 	list      int // the number of the list, counted from 1; 0 is none, inherit is the style's
 	level     int
-	outline   int  // the level of a heading, counted from 1; 0 is text, inherit is the style's
-	inTable   bool // the paragraph stands in a cell
-	cellEnd   bool // the paragraph ends a cell of a nested table
-	rowEnd    bool // the paragraph ends a row
-	nestedEnd bool // the paragraph ends a row of a nested table
+	outline   int    // the level of a heading, counted from 1; 0 is text, inherit is the style's
+	inTable   bool   // the paragraph stands in a cell
+	cellEnd   bool   // the paragraph ends a cell of a nested table
+	rowEnd    bool   // the paragraph ends a row
+	newPage   bool   // the paragraph begins a page
+	nestedEnd bool   // the paragraph ends a row of a nested table
+	row       []byte // of one that ends a row: how its cells lie (MS-DOC, 2.9.311)
 }
 
 // inherit stands for a property that a paragraph leaves to its style.
@@ -159,6 +161,7 @@ const (
 	paraList      = 0x460B
 	paraLevel     = 0x260A
 	paraOutline   = 0x2640
+	paraNewPage   = 0x2407
 	paraInTable   = 0x2416
 	paraRowEnd    = 0x2417
 	paraCellEnd   = 0x244B
@@ -246,6 +249,8 @@ func (p *paraProps) apply(b []byte) {
 			if level := int(operand[0]); level < 9 {
 				p.outline = level + 1
 			}
+		case paraNewPage:
+			p.newPage = operand[0] != 0
 		case paraInTable:
 			p.inTable = operand[0] != 0
 		case paraRowEnd:
@@ -254,6 +259,8 @@ func (p *paraProps) apply(b []byte) {
 			p.cellEnd = operand[0] != 0
 		case paraNestedEnd:
 			p.nestedEnd = operand[0] != 0
+		case tableDef:
+			p.row = operand
 		}
 	})
 }

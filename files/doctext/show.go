@@ -34,6 +34,9 @@ func (d *document) add(p piece, text []uint16) {
 		if r != nil {
 			d.chars[i] = props.paragraphEnd(d.chars[i])
 			d.begin(d.paragraph, props)
+			if d.chars[i] == rowMark {
+				d.rows[i] = parseRow(props.row)
+			}
 		}
 		d.paragraph, d.looked = i+1, i+1
 	}
@@ -48,6 +51,9 @@ func (d *document) begin(at int, p paraProps) {
 	}
 	if level > 0 && !p.inTable {
 		d.headings[at] = min(level, 6)
+	}
+	if p.newPage && !p.inTable {
+		d.pages[at] = true
 	}
 	d.lists.add(at, p, level <= 0 && !p.inTable)
 }

@@ -2,6 +2,7 @@ package doctext
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -36,17 +37,34 @@ const (
 // writer turns characters into lines of text, and the cells of rows into tables.
 type writer struct {
 	text      []byte
-	lineEnds  int            // due before the next text
-	due       string         // what the line of the paragraph begins with
-	paragraph int            // where the text of the paragraph begins
-	cell      int            // where the text of the cell begins, -1 outside of cells
-	table     markdown.Table // the open table
+	lineEnds  int             // due before the next text
+	due       string          // what the line of the paragraph begins with
+	paragraph int             // where the text of the paragraph begins
+	cell      int             // where the text of the cell begins, -1 outside of cells
+	cells     []markdown.Cell // of the open row
+	rows      []tableRow      // of the open table
 	inTable   bool
 	dropped   bool // something in the row is not shown
 	inner     int  // cells of a nested table that ended in the line
+	links     []openLink
+	newPage   bool // a page began
+}
+
+// openLink is a link whose text goes on.
+type openLink struct {
+	url  string
+	from int // where its text begins
 }
 
 func (w *writer) write(s string) {
+	if w.newPage && s != "" && w.cell < 0 {
+		w.newPage = false
+		if len(w.text) > 0 {
+			w.text = append(bytes.TrimRight(w.text, "\n"), "\n\n---"...)
+			w.lineEnds = 2
+			w.paragraph = len(w.text)
+		}
+	}
 	if len(w.text) > 0 {
 		for range min(w.lineEnds, 2) {
 			w.text = append(w.text, '\n')
@@ -80,18 +98,19 @@ func (w *writer) enterCell() {
 // endCell takes the text of the cell into the table.
 func (w *writer) endCell() {
 	w.enterCell()
-	w.table.Add(markdown.Cell{Text: strings.Trim(string(w.text[w.cell:]), "\n")})
+	w.cells = append(w.cells, markdown.Cell{Text: strings.Trim(string(w.text[w.cell:]), "\n")})
 	w.text = w.text[:w.cell]
 	w.inTable, w.cell, w.lineEnds, w.inner = true, -1, 0, 0
 	w.begin()
 }
 
 // endRow ends a row, which is dropped where it was deleted.
-func (w *writer) endRow() {
-	if w.dropped && w.table.IsRowEmpty() {
-		w.table.DropRow()
+func (w *writer) endRow(def rowDef) {
+	hasText := slices.ContainsFunc(w.cells, func(c markdown.Cell) bool { return c.Text != "" })
+	if hasText || !w.dropped {
+		w.rows = append(w.rows, tableRow{w.cells, def})
 	}
-	w.table.EndRow()
+	w.cells = nil
 	w.text = w.text[:w.paragraph] // the mark of a row has no text
 	w.dropped = false
 	w.cell = -1
@@ -103,9 +122,11 @@ func (w *writer) endTable() {
 	if !w.inTable {
 		return
 	}
-	w.table.EndRow()
-	text := w.table.String()
-	w.table, w.inTable, w.cell = markdown.Table{}, false, -1
+	if len(w.cells) > 0 {
+		w.rows = append(w.rows, tableRow{cells: w.cells})
+	}
+	text := tableText(w.rows)
+	w.rows, w.cells, w.inTable, w.cell = nil, nil, false, -1
 	between := "\n\n"
 	if text == "" { // a cell without text
 		between = "\n"
@@ -136,6 +157,7 @@ func (d *document) write(p part) string {
 	w := writer{cell: -1}
 	for i := 0; i < len(p.chars); i++ {
 		w.beginWith(d.headings[p.at+i], d.labels[p.at+i])
+		w.newPage = w.newPage || d.pages[p.at+i]
 		c := p.chars[i]
 		if c == nothing {
 			w.dropped = true
@@ -148,6 +170,13 @@ func (d *document) write(p part) string {
 			if strings.HasSuffix(mark, " ") && i+1 < len(p.chars) && isBlank(p.chars[i+1]) {
 				i++
 			}
+		case c == rowMark:
+			w.endRow(d.rows[p.at+i])
+		case c == sectionMark && !d.sections[p.at+i]:
+			w.control(c)
+			w.newPage = true
+		case c == fieldSeparator || c == fieldEnd:
+			w.link(d.links[p.at+i], d.linkEnds[p.at+i])
 		case c < 0x20:
 			w.control(c)
 		case utf16.IsSurrogate(rune(c)) && i+1 < len(p.chars):
@@ -187,8 +216,6 @@ func (w *writer) control(c uint16) {
 		w.endLine()
 	case cellMark:
 		w.endCell()
-	case rowMark:
-		w.endRow()
 	case nestedCellMark:
 		w.enterCell()
 		w.inner++
@@ -214,26 +241,23 @@ func plain(r rune) string {
 	return string(r)
 }
 
-// hideFieldCodes takes out what does not show of fields: the code with the
-// separator, or all of a field that has no result. A field without an end shows.
-func hideFieldCodes(chars []uint16) {
-	const maxOpen = 64 // Word has 20
-	type open struct{ begin, separator int }
-	var fields []open
-	for i, c := range chars {
-		n := len(fields)
-		switch {
-		case c == fieldBegin && n < maxOpen:
-			fields = append(fields, open{i, -1})
-		case c == fieldSeparator && n > 0 && fields[n-1].separator < 0:
-			fields[n-1].separator = i
-		case c == fieldEnd && n > 0:
-			f := fields[n-1]
-			fields = fields[:n-1]
-			if f.separator < 0 {
-				f.separator = i
-			}
-			clear(chars[f.begin:f.separator])
-		}
+// link begins a link to an address, or ends the last one.
+func (w *writer) link(url string, ends bool) {
+	const most = 64
+	if url != "" && len(w.links) < most {
+		w.write("")
+		w.links = append(w.links, openLink{url, len(w.text)})
+	}
+	n := len(w.links)
+	if !ends || n == 0 {
+		return
+	}
+	l := w.links[n-1]
+	w.links = w.links[:n-1]
+	if l.from > len(w.text) {
+		return // a cell has ended
+	}
+	if text := string(w.text[l.from:]); markdown.IsLink(text, l.url) {
+		w.text = append(w.text[:l.from], "["+text+"]("+l.url+")"...)
 	}
 }

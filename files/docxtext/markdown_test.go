@@ -83,6 +83,7 @@ func TestMarkdown(t *testing.T) {
 		{"text", `<w:altChunk r:id="t"/>`, "plain"},
 		{"a comment at its place", `<w:p><w:r><w:t>word</w:t></w:r><w:r><w:commentReference w:id="7"/></w:r><w:r><w:t> on</w:t></w:r></w:p>`, "word [Comment (Ann): why] on"},
 		{"a page break", `<w:p><w:r><w:t>one</w:t><w:br w:type="page"/><w:t>two</w:t></w:r></w:p>`, "one\n\n---\n\ntwo"},
+		{"a paragraph that begins a page", paragraph("one") + `<w:p><w:pPr><w:pageBreakBefore/></w:pPr><w:r><w:t>two</w:t></w:r></w:p>`, "one\n\n---\n\ntwo"},
 		{"merged cells", "<w:tbl>" + row(merged(`<w:gridSpan w:val="2"/>`, "wide"), merged("", "c")) +
 			row(merged(`<w:vMerge w:val="restart"/>`, "tall"), merged("", "b"), merged("", "c")) +
 			row(merged(`<w:vMerge/>`, ""), merged("", "e"), merged("", "f")) + "</w:tbl>",

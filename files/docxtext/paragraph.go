@@ -12,6 +12,9 @@ import (
 // been read: the mark of a heading, the number or bullet of a list.
 func (w *walker) beginParagraph() {
 	p := w.story.paragraph
+	if p.newPage && w.story.cell == nil && len(w.outer) == 0 && len(w.story.text) > 0 {
+		w.block("---")
+	}
 	item := w.doc.lists.item(p)
 	level := w.doc.lists.styles.heading(p)
 	if w.story.cell != nil {
@@ -83,19 +86,4 @@ func (w *walker) startHyperlink(e xml.StartElement) {
 		url = markdown.Address(w.doc.links[id])
 	}
 	w.story.startLink(url)
-}
-
-// linkOfField returns the address of a HYPERLINK field, "" of any other.
-func linkOfField(code string) string {
-	rest, ok := strings.CutPrefix(strings.TrimSpace(code), "HYPERLINK")
-	if !ok {
-		return ""
-	}
-	rest = strings.TrimSpace(rest)
-	if url, ok := strings.CutPrefix(rest, `"`); ok {
-		url, _, _ = strings.Cut(url, `"`)
-		return markdown.Address(url)
-	}
-	url, _, _ := strings.Cut(rest, " ")
-	return markdown.Address(url)
 }

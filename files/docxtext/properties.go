@@ -52,6 +52,8 @@ func (w *walker) paragraphProperty(e xml.StartElement) {
 		p.style = attr(e, "val")
 	case "numId":
 		p.numID = attr(e, "val")
+	case "pageBreakBefore":
+		p.newPage = isOn(e)
 	case "outlineLvl":
 		p.outline = attr(e, "val")
 	case "ilvl":

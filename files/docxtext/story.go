@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/files/internal/markdown"
+	"github.com/seed-506d8e5d/svc/files/internal/word"
 )
 
 // story is text under construction: the body, a header, a note, a text box or a
@@ -37,6 +38,7 @@ type paragraph struct {
 	level   string
 	outline string // the level of a heading, counted from 0
 	heading bool
+	newPage bool // it begins a page
 	joined  bool // its mark is deleted: the next paragraph continues it
 }
 
@@ -137,7 +139,7 @@ func (s *story) endCode() {
 	f := &s.fields[n-1]
 	f.inCode = false
 	s.codes--
-	if url := linkOfField(string(f.code)); url != "" && s.codes == 0 {
+	if url := word.FieldLink(string(f.code)); url != "" && s.codes == 0 {
 		f.link = true
 		s.startLink(url)
 	}

@@ -41,25 +41,6 @@ func (t *Table) EndRow() {
 	t.open = false
 }
 
-// IsRowEmpty reports whether the cells of the open row have no text, and DropRow
-// takes the row back.
-func (t *Table) IsRowEmpty() bool {
-	for _, c := range t.rows[max(0, len(t.rows)-1):] {
-		for _, cell := range c {
-			if cell.Text != "" {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// DropRow removes the last row.
-func (t *Table) DropRow() {
-	t.rows = t.rows[:max(0, len(t.rows)-1)]
-	t.open = false
-}
-
 // Add adds a cell to the row. A cell that spans columns stands in each of them, and
 // one that is merged with the one above has its text, so that every row can be
 // read by itself.
