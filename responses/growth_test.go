@@ -6,6 +6,7 @@ import (
 	"iter"
 	"log/slog"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -212,4 +213,28 @@ func BenchmarkTurnOfAChain(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkHeld reports what a store in memory holds for a response of 0.9 KB that
+// begins a conversation.
+//
+//	go test ./responses -run - -bench Held -benchtime 20000x
+func BenchmarkHeld(b *testing.B) {
+	c := newChain(b, memstore.New())
+	said := strings.Repeat("0123456789abcde ", 28) // half of it
+	c.turn(b, said)
+	before := held()
+	for b.Loop() {
+		c.last = ""
+		c.turn(b, said)
+	}
+	b.ReportMetric(float64(held()-before)/float64(b.N), "B/response")
+}
+
+// held is what live objects take.
+func held() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

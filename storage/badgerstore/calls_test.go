@@ -27,7 +27,7 @@ const callChild = "BADGERSTORE_TEST_CALL_CHILD"
 var calls = []string{"openat", "ftruncate", "fallocate", "pwrite64", "write", "fdatasync", "fsync", "msync", "unlinkat", "renameat", "munmap"}
 
 // TestKillAtCalls lets a process open a store, write so that everything rotates,
-// and close it, and kills it when it enters the nth system call of a kind, for
+// reclaim what is unused, and close it, and kills it when it enters the nth system call of a kind, for
 // each kind and one n after the other. It needs strace.
 //
 //	go test ./storage/badgerstore -run KillAtCalls -call-kills 100
@@ -109,12 +109,19 @@ func runCallChild(dir string) error {
 		name := fmt.Sprintf("%s-%05d", os.Getenv("BADGERSTORE_TEST_ROUND"), i)
 		err := s.Update(context.Background(), "n", func(tx storage.Tx) error {
 			filler := []byte(strings.Repeat("f", 50_000))
-			return errors.Join(tx.Set([]byte("a/"+name), killValue(name)), tx.Set([]byte("b/"+name), killValue(name)), tx.Set(fmt.Append([]byte("c/"), i), filler))
+			large := bytes.Repeat([]byte{byte(i)}, 2*valueThreshold) // of which all but the last are waste
+			return errors.Join(tx.Set([]byte("a/"+name), killValue(name)), tx.Set([]byte("b/"+name), killValue(name)), tx.Set(fmt.Append([]byte("c/"), i), filler), tx.Set([]byte("large"), large))
 		})
 		if err != nil {
 			return err
 		}
 		os.Stdout.WriteString(name + "\n")
+		if i%20 == 19 {
+			s.db.deletes = reclaimDeletes
+			if err := s.db.reclaim(context.Background()); err != nil {
+				return err
+			}
+		}
 	}
 	return s.Close()
 }

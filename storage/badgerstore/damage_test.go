@@ -364,3 +364,55 @@ func TestFilesArePrivate(t *testing.T) {
 		}
 	}
 }
+
+// TestTableDamagedWhileOpen flips bytes of a table that is in use: once that is
+// found, what was in the block is an error and never missing, and all else is
+// there.
+func TestTableDamagedWhileOpen(t *testing.T) {
+	for name, c := range map[string]struct {
+		at          int64
+		least, most int // that are damaged of 300
+	}{"in a block": {3000, 1, 100}, "in the filter": {-400, 300, 300}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			fill(t, dir, false)
+			s := openDir(t, dir)
+			told := map[string]bool{}
+			s.db.scrub(t.Context(), told)
+			if len(told) != 0 {
+				t.Fatalf("damaged before: %v", told)
+			}
+			flip(t, dir, "*.sst", c.at)
+			s.db.scrub(t.Context(), told)
+			damaged := 0
+			for i := range 300 {
+				key := fmt.Appendf(nil, "%03d", i)
+				err := s.View(t.Context(), "n", func(tx storage.Tx) error {
+					value, err := tx.Get(key)
+					if err == nil && !bytes.Equal(value, fillValue(i)) {
+						err = fmt.Errorf("%d other bytes", len(value))
+					}
+					return err
+				})
+				scanned := s.View(t.Context(), "n", func(tx storage.Tx) error {
+					for _, err := range tx.Scan(storage.Prefix(key)) {
+						return err
+					}
+					return storage.ErrNotFound
+				})
+				if fmt.Sprint(err) != fmt.Sprint(scanned) || err != nil && !errors.Is(err, storage.ErrDamaged) {
+					t.Fatalf("%s: %v, scanned: %v", key, err, scanned)
+				}
+				if err != nil {
+					damaged++
+				}
+			}
+			if damaged < c.least || damaged > c.most || len(told) != 1 {
+				t.Errorf("%d of 300 are damaged, in %v", damaged, told)
+			}
+			if err := backup.Write(t.Context(), s, io.Discard); !errors.Is(err, storage.ErrDamaged) {
+				t.Errorf("the backup: %v, want %v", err, storage.ErrDamaged)
+			}
+		})
+	}
+}

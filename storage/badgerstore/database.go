@@ -26,6 +26,7 @@ type database struct {
 	log    *slog.Logger
 	disk   disk
 	failed atomic.Pointer[error] // why nothing can be written before the store is opened again
+	gone   lostKeys
 
 	stop   context.CancelFunc
 	ending sync.WaitGroup
@@ -60,7 +61,7 @@ func (d *database) begin() {
 
 // Snapshot implements occ.Database.
 func (d *database) Snapshot(version uint64) occ.Snapshot {
-	return &snapshot{db: d.db, txn: d.db.NewTransactionAt(version, false)}
+	return &snapshot{db: d.db, gone: &d.gone, txn: d.db.NewTransactionAt(version, false)}
 }
 
 // Apply implements occ.Database. The log is what makes the writes durable; what

@@ -56,7 +56,7 @@ func (l *logger) unreadable(reason string) {
 	}
 	file, _ := strconv.Atoi(m[1])
 	offset, _ := strconv.ParseInt(m[2], 10, 64)
-	d := damage{valueName(file), offset, errValue.Error()}
+	d := damage{file: valueName(file), offset: offset, reason: errValue.Error()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.damaged[d] || len(l.damaged) == maxDamaged {

@@ -17,12 +17,16 @@ const lookups = 3
 
 // snapshot is a view of badger at one version.
 type snapshot struct {
-	db  *badger.DB
-	txn *badger.Txn
+	db   *badger.DB
+	txn  *badger.Txn
+	gone *lostKeys
 }
 
 // Get implements occ.Snapshot.
 func (s *snapshot) Get(key []byte) ([]byte, error) {
+	if err := s.gone.of(key); err != nil {
+		return nil, err
+	}
 	for range lookups {
 		item, err := s.txn.Get(key)
 		if errors.Is(err, badger.ErrKeyNotFound) {
@@ -78,7 +82,16 @@ type iterator struct {
 }
 
 // Next implements occ.Iterator.
-func (i *iterator) Next() bool {
+func (i *iterator) Next() (bool, error) {
+	if !i.started {
+		if err := i.snapshot.gone.within(i.start, i.end); err != nil {
+			return false, err
+		}
+	}
+	return i.next(), nil
+}
+
+func (i *iterator) next() bool {
 	switch {
 	case i.started:
 		i.it.Next()

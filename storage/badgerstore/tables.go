@@ -1,8 +1,11 @@
 package badgerstore
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +25,14 @@ type damage struct {
 	file   string // its name in the directory
 	offset int64  // -1 where the whole file cannot be read
 	reason string
+	part   *part // of a table; nil elsewhere
+}
+
+// part is a part of a table: a block from its first key to that of the next one,
+// which are nil at the ends of the table.
+type part struct {
+	table       uint64 // its number
+	first, next []byte
 }
 
 func (d damage) Error() string {
@@ -46,22 +57,26 @@ func checkTables(opts badger.Options, report func(damage) error) error {
 		name := table.IDToFilename(id)
 		data, err := os.ReadFile(filepath.Join(opts.Dir, name))
 		if err != nil {
-			if err := report(damage{name, -1, err.Error()}); err != nil {
+			if err := report(damage{file: name, offset: -1, reason: err.Error(), part: &part{table: id}}); err != nil {
 				return err
 			}
 			continue
 		}
 		blocks, err := readBlocks(data, id, tables[id].Compression)
 		if err != nil {
-			if err := report(damage{name, -1, err.Error()}); err != nil {
+			if err := report(damage{file: name, offset: -1, reason: err.Error(), part: &part{table: id}}); err != nil {
 				return err
 			}
 		}
-		for _, b := range blocks {
+		for i, b := range blocks {
 			if b.err == nil {
 				continue
 			}
-			if err := report(damage{name, b.offset, b.err.Error()}); err != nil {
+			found := damage{file: name, offset: b.offset, reason: b.err.Error(), part: &part{table: id, first: y.ParseKey(b.key)}}
+			if i+1 < len(blocks) {
+				found.part.next = y.ParseKey(blocks[i+1].key)
+			}
+			if err := report(found); err != nil {
 				return err
 			}
 		}
@@ -70,24 +85,28 @@ func checkTables(opts badger.Options, report func(damage) error) error {
 }
 
 // scrubInterval is how often all tables are read again.
-const scrubInterval = 6 * time.Hour
+const scrubInterval = time.Hour
 
-// scrubAlways tells of tables that have become damaged, each place once, until
-// ctx ends.
+// scrubAlways verifies the tables from time to time, until ctx ends.
 func (d *database) scrubAlways(ctx context.Context) {
-	told := map[damage]bool{}
-	every(ctx, scrubInterval, nil, func() {
-		err := d.verifyOpen(ctx, func(found damage) error {
-			if !told[found] {
-				told[found] = true
-				d.log.Error("badgerstore: a table is damaged", "file", found.file, "offset", found.offset, "reason", found.reason)
-			}
-			return nil
-		})
-		if err != nil && ctx.Err() == nil {
-			d.log.Warn("badgerstore: the tables could not be verified", "error", err)
+	told := map[string]bool{}
+	every(ctx, scrubInterval, nil, func() { d.scrub(ctx, told) })
+}
+
+// scrub tells of tables that have become damaged, each place once, and has reads
+// of what was in it fail from then on.
+func (d *database) scrub(ctx context.Context, told map[string]bool) {
+	err := d.verifyOpen(ctx, func(found damage) error {
+		if place := found.Error(); !told[place] {
+			told[place] = true
+			d.log.Error("badgerstore: a table is damaged", "file", found.file, "offset", found.offset, "reason", found.reason)
+			d.gone.add(found, d.db.Tables())
 		}
+		return nil
 	})
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("badgerstore: the tables could not be verified", "error", err)
+	}
 }
 
 // verifyOpen is checkTables while badger has the directory open and may remove
@@ -120,7 +139,7 @@ func listTables(opts badger.Options) (map[uint64]badger.TableManifest, error) {
 	defer f.Close()
 	m, _, err := badger.ReplayManifestFile(f, opts.ExternalMagicVersion, opts)
 	if err != nil {
-		return nil, damage{manifestFile, -1, err.Error()}
+		return nil, damage{file: manifestFile, offset: -1, reason: err.Error()}
 	}
 	return m.Tables, nil
 }
@@ -176,8 +195,12 @@ func indexedBlocks(data []byte) (blocks []tableBlock) {
 		}
 	}()
 	end := len(data) - 4
-	end -= int(y.BytesToU32(data[end:])) + 4
+	checksum := data[end-int(y.BytesToU32(data[end:])) : end]
+	end -= len(checksum) + 4
 	length := int(y.BytesToU32(data[end:]))
+	if !sumIs(checksum, data[end-length:end]) {
+		return nil
+	}
 	index := fb.GetRootAsTableIndex(data[end-length:end], 0)
 	var offset fb.BlockOffset
 	for i := range index.OffsetsLength() {
@@ -186,6 +209,15 @@ func indexedBlocks(data []byte) (blocks []tableBlock) {
 		}
 	}
 	return blocks
+}
+
+// sumIs reports whether a checksum, as badger writes it, is that of data: a
+// protocol buffer whose second field is the CRC32C.
+func sumIs(checksum, data []byte) bool {
+	const sumField = 2 << 3 // a varint
+	rest, ok := bytes.CutPrefix(checksum, []byte{sumField})
+	sum, n := binary.Uvarint(rest)
+	return ok && n == len(rest) && sum == uint64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // readBlock reads the block that begins with a key.

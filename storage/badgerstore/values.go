@@ -111,7 +111,7 @@ func checkValues(ctx context.Context, dir, name string) error {
 			return nil
 		}
 		if err != nil {
-			return damage{name, offset, err.Error()}
+			return damage{file: name, offset: offset, reason: err.Error()}
 		}
 		offset += n
 	}

@@ -69,8 +69,9 @@ type Snapshot interface {
 // Iterator walks over the entries of a range in order. It begins before the
 // first.
 type Iterator interface {
-	// Next moves to the next entry and says whether there is one.
-	Next() bool
+	// Next moves to the next entry and says whether there is one. The error ends
+	// the iteration.
+	Next() (bool, error)
 
 	// Key returns the key, valid until the next call of Next.
 	Key() []byte

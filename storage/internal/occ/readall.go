@@ -41,9 +41,16 @@ func (a *attempt) scanAll(keysOnly bool) iter.Seq2[storage.Record, error] {
 		}
 		it := a.snapshot.Iterate(everything.Start, everything.End, false)
 		defer it.Close()
-		for it.Next() {
-			if err := a.ctx.Err(); err != nil {
+		for {
+			more, err := it.Next()
+			if err == nil && more {
+				err = a.ctx.Err()
+			}
+			if err != nil {
 				yield(storage.Record{}, err)
+				return
+			}
+			if !more {
 				return
 			}
 			record, err := readRecord(it, keysOnly)

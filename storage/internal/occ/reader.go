@@ -92,9 +92,6 @@ type rangeIterator struct {
 	attempt *attempt
 }
 
-// Next implements txn.Iterator.
-func (i *rangeIterator) Next() (bool, error) { return i.Iterator.Next(), nil }
-
 // Key implements txn.Iterator.
 func (i *rangeIterator) Key() []byte { return i.Iterator.Key()[len(i.attempt.prefix):] }
 

@@ -36,6 +36,9 @@ func (s treeSnapshot) Close() {}
 // treeIterator is the Iterator of a tree.
 type treeIterator struct{ *txn.TreeIterator }
 
+// Next implements Iterator.
+func (i treeIterator) Next() (bool, error) { return i.TreeIterator.Next(), nil }
+
 // Value implements Iterator.
 func (i treeIterator) Value() ([]byte, error) { return value(i.Write()), nil }
 
