@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"regexp/syntax"
 	"slices"
@@ -27,25 +28,20 @@ func fill(ctx context.Context, text json.RawMessage, facts *facts) (string, erro
 	if len(text) == 0 {
 		return "{}", nil
 	}
+	var cause error
 	for _, formats := range []bool{true, false} {
 		s, err := schema.Parse(text, formats)
-		if err != nil || schema.Parts(s) > schema.MaxParts {
-			return "", unsatisfied("The JSON Schema cannot be used.", err)
+		if cause = cmp.Or(ctx.Err(), err); cause != nil || schema.Parts(s) > schema.MaxParts {
+			break
 		}
 		f := filler{schema: s, facts: facts, root: map[string]any{}, tries: map[string]int{}}
 		if f.repair(ctx) {
 			f.improve(s, "", f.root, 0, func(v any) { f.root = v })
 			return marshal(f.root), nil
 		}
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
 	}
-	return "", unsatisfied("The model found no value that satisfies the JSON Schema.", nil)
-}
-
-func unsatisfied(message string, cause error) error {
-	return &fault.Error{Kind: fault.Rejected, Code: "unsatisfiable_schema", Message: message, Err: cause}
+	return "", cmp.Or(ctx.Err(), error(&fault.Error{Kind: fault.Rejected, Code: "unsatisfiable_schema",
+		Message: "The model found no value that satisfies the JSON Schema.", Err: cause}))
 }
 
 // marshal writes a value of the types of JSON, which cannot fail.
@@ -132,9 +128,8 @@ func (f *filler) mended(v any, e *jsonschema.ValidationError, n int) any {
 		if len(e.InstanceLocation) > 0 {
 			field = e.InstanceLocation[len(e.InstanceLocation)-1]
 		}
-		if number, ok := v.(json.Number); ok && slices.Contains(k.Want, "integer") && n > 1 {
-			whole, _ := new(big.Rat).SetString(string(number))
-			return decimal(new(big.Rat).SetInt(whole.Num().Div(whole.Num().Add(whole.Num(), whole.Denom()), whole.Denom())))
+		if _, ok := v.(json.Number); ok && slices.Contains(k.Want, "integer") && n > 1 {
+			return number(math.Ceil(float(v)))
 		}
 		return map[string]any{"object": map[string]any{}, "array": []any{}, "string": f.facts.freeText(field), "integer": json.Number("0"),
 			"number": json.Number("0"), "boolean": false, "null": nil}[k.Want[n/2%len(k.Want)]]
@@ -145,8 +140,6 @@ func (f *filler) mended(v any, e *jsonschema.ValidationError, n int) any {
 	case *kind.Required:
 		return add(k.Missing...)
 	case *kind.DependentRequired:
-		return add(k.Missing...)
-	case *kind.Dependency:
 		return add(k.Missing...)
 	case *kind.MinProperties:
 		return add(fmt.Sprintf("property%d", n))
@@ -172,26 +165,24 @@ func (f *filler) mended(v any, e *jsonschema.ValidationError, n int) any {
 	case *kind.Format:
 		return fmt.Sprintf(cmp.Or(formats[k.Want], "%d"), n)
 	case *kind.Minimum:
-		return decimal(k.Want)
+		return number(float(k.Want))
 	case *kind.Maximum:
-		return decimal(k.Want)
+		return number(float(k.Want))
 	case *kind.ExclusiveMinimum:
-		return decimal(new(big.Rat).Add(k.Want, big.NewRat(1, 1<<min(n/8, 60))))
+		return number(float(k.Want) + 1/float64(int(1)<<min(n/8, 60)))
 	case *kind.ExclusiveMaximum:
-		return decimal(new(big.Rat).Sub(k.Want, big.NewRat(1, 1<<min(n/8, 60))))
+		return number(float(k.Want) - 1/float64(int(1)<<min(n/8, 60)))
 	case *kind.MultipleOf:
-		times := new(big.Rat).Quo(k.Got, k.Want)
-		times.SetInt(times.Num().Div(times.Num(), times.Denom()))
-		return decimal(times.Mul(times.Add(times, big.NewRat(1, 1)), k.Want))
+		return number((math.Floor(float(k.Got)/float(k.Want)) + 1) * float(k.Want))
 	}
 	return varied(v, 1, n) // such as not
 }
 
 // varied returns another value: the first time by its position, and then one by one.
 func varied(v any, position, n int) any {
-	delta := int64(-1)
+	delta := -1
 	if n == 1 {
-		delta = int64(position)
+		delta = position
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -206,8 +197,7 @@ func varied(v any, position, n int) any {
 	case bool:
 		return !v
 	}
-	number, _ := new(big.Rat).SetString(fmt.Sprint(v))
-	return decimal(new(big.Rat).Add(cmp.Or(number, new(big.Rat)), big.NewRat(delta, 1)))
+	return number(float(v) + float64(delta))
 }
 
 // improve puts what the text says about a field in the place of what is there now, where
@@ -255,14 +245,15 @@ var formats = map[string]string{
 	"json-pointer": "/%d", "relative-json-pointer": "%d", "regex": "^.{%d}", "semver": "1.0.%d", "period": "P%dD",
 }
 
-// decimal writes a number with as many digits as it needs, up to a bound.
-func decimal(v *big.Rat) json.Number {
-	const most = 400
-	if v.IsInt() {
-		return json.Number(v.Num().String())
+func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'f', -1, 64)) }
+
+// float reads a number of the validator or of the value, and anything else as 0.
+func float(v any) float64 {
+	if r, ok := v.(*big.Rat); ok {
+		v = r.FloatString(30)
 	}
-	digits, _ := v.FloatPrec()
-	return json.Number(strings.TrimRight(v.FloatString(min(max(digits, 1), most)), "0"))
+	f, _ := strconv.ParseFloat(fmt.Sprint(v), 64)
+	return f
 }
 
 // sample returns a string that a regular expression is likely to match: anchors are taken
