@@ -482,6 +482,20 @@ func TestWindowsAreLearned(t *testing.T) {
 	}
 }
 
+// TestFullWindowIsNoFailureOfTheServer has llama.cpp run out of window in an answer.
+func TestFullWindowIsNoFailureOfTheServer(t *testing.T) {
+	d := (&double{intercept: func(w http.ResponseWriter, _ *request) bool {
+		w.WriteHeader(500)
+		fmt.Fprint(w, `{"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}}`)
+		return true
+	}}).serve(t)
+	_, err := d.backend(t).Score(t.Context(), question("B", "C"))
+	checkFault(t, err, fault.Rejected, fault.CodeContextLength)
+	if calls := len(d.seen()); calls != 1 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
 // TestCutPromptIsNoAnswer has a server that cuts the prompt without a word.
 func TestCutPromptIsNoAnswer(t *testing.T) {
 	d := (&double{}).serve(t)

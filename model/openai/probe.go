@@ -83,7 +83,7 @@ func (b *Backend) learn(ctx context.Context, m *served, t *target, models gjson.
 	name := t.model(m.Info.ID)
 	attrs := []slog.Attr{slog.String("server", t.URL), slog.String("model", name)}
 	entry, found := findModel(models, name)
-	if !found && m != b.others {
+	if !found && m != b.others && t.about(ctx).kind != llamaCPP { // which has one model, whatever it is called
 		b.log.LogAttrs(ctx, slog.LevelWarn, "the server does not list the model", attrs...)
 	}
 	window := entry.Get("max_model_len").Int() // vLLM, SGLang

@@ -114,6 +114,8 @@ func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreReq
 				t.facts.learn(how.way.fails)
 			}
 			failed.add(unusableAt(t, err))
+		case err != nil && failed.why != nil && isFailure && f.fault.Code == fault.CodeContextLength:
+			failed.add(err) // the question itself did fit
 		case err != nil && (!isFailure || !f.refuses() || how.plain() || f.fault.Code == fault.CodeContextLength):
 			return nil, err
 		case err != nil: // this way of asking is not the caller's

@@ -266,6 +266,10 @@ func (s *server) classify(status int, text []byte, after time.Duration) *failure
 	case status == http.StatusServiceUnavailable:
 		f.passing, f.sick = true, true
 		f.fault = unavailable(cause, after)
+	case status >= http.StatusBadRequest && overWindow(text):
+		f.fault = fault.ContextLength("The prompt does not fit the model's context window.")
+		f.fault.Err = cause
+		f.window = toldWindow(text)
 	case status == http.StatusRequestTimeout || status >= 500:
 		f.passing, f.sick = true, true
 		f.fault = fault.Upstreamf(cause, "The model server failed.")
@@ -274,10 +278,6 @@ func (s *server) classify(status int, text []byte, after time.Duration) *failure
 		// What the operator has set up is wrong; the caller can do nothing about it.
 		f.passing = true
 		f.fault = fault.Upstreamf(cause, "The model server cannot be used.")
-	case overWindow(text):
-		f.fault = fault.ContextLength("The prompt does not fit the model's context window.")
-		f.fault.Err = cause
-		f.window = toldWindow(text)
 	default:
 		f.fault = rejected("The model does not take this request.", cause)
 		if said := told(text); said != "" {

@@ -11,8 +11,9 @@ import (
 )
 
 // How servers say that a prompt is too long: codes of OpenAI and of llama.cpp,
-// which Ollama hands on as JSON in a string, and vLLM's sentence.
-var tooLong = regexp.MustCompile(`context_length_exceeded|exceed_context_size_error|maximum context length (?:is|of) [0-9]`)
+// which Ollama hands on as JSON in a string, vLLM's sentence, and llama.cpp's for a
+// window that is full before the answer ends, with a status of 500.
+var tooLong = regexp.MustCompile(`context_length_exceeded|exceed_context_size_error|maximum context length (?:is|of) [0-9]|Context size has been exceeded`)
 
 // Where such an error has the window, in tokens.
 var windowIn = regexp.MustCompile(`(?:\\*"n_ctx\\*"\s*:\s*|maximum context length (?:is|of) )([0-9]{1,9})`)
