@@ -122,6 +122,9 @@ func (s *Service) foldIfDue(l *ledger, unfolded int64) {
 // fold moves what is in lanes into the log.
 func (s *Service) fold(ctx context.Context, l *ledger) error {
 	defer l.folding.Store(false)
+	if l.loaded.Load() && !s.replicas.Shared() && l.unfolded.Load() <= 0 {
+		return nil // nobody else adds any; a store walks over what was moved before it says so
+	}
 	for {
 		more, err := s.foldSome(ctx, l)
 		if err != nil {

@@ -77,7 +77,7 @@ func search[T any](v *visit, read func(svc.Page) (svc.List[T], error), id func(T
 		}
 		return result, err
 	}
-	p.Limit = 100
+	p.Limit = 25
 	began, searched := v.c.opts.Now(), 0
 	for searched < maxSearched && v.c.opts.Now().Sub(began) < searchTime {
 		searched += p.Limit
