@@ -59,8 +59,9 @@ type Service struct {
 	replicas *replicas.Process // nil: alone
 	anyItems bool
 
-	queues queues
-	recent recent
+	queues  queues
+	tickets tickets
+	recent  recent
 }
 
 // New returns a Service over a store, which it does not close.

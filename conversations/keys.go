@@ -18,6 +18,7 @@ import (
 //	v/r/{response}              the lease of a turn that runs
 //	v/e/{conversation}/{response}/{seq}
 //	                            a page of the events of a turn, by the number of the first
+//	v/q/{conversation}          the turns of several processes that wait for each other
 //	v/k                         the key that the organization's sealed texts are sealed with
 //	v/y/{conversation}/{key}    a key to remove with the conversation although no item leads to it
 //	v/d/{conversation}          a deleted conversation whose other keys are still to be removed
@@ -33,6 +34,7 @@ const (
 	eventPrefix        = "v/e/"
 	leftoverPrefix     = "v/y/"
 	deletedPrefix      = "v/d/"
+	linePrefix         = "v/q/"
 )
 
 // maxID is longer than any ID of ours: a longer one exists nowhere.
@@ -43,6 +45,7 @@ func headKey(id string) []byte         { return []byte(headPrefix + id) }
 func indexKey(item string) []byte      { return []byte(indexPrefix + item) }
 func turnKey(id string) []byte         { return []byte(turnPrefix + id) }
 func leaseKey(turn string) []byte      { return []byte(leasePrefix + turn) }
+func lineKey(id string) []byte         { return []byte(linePrefix + id) }
 func deletedKey(id string) []byte      { return []byte(deletedPrefix + id) }
 
 // itemsOf is the prefix of a conversation's items.

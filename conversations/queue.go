@@ -69,10 +69,12 @@ func (q *queues) give(name string) {
 }
 
 // Queue waits until the turns that continue from a conversation and came before
-// have ended, at most half a minute: then the error is a Conflict. The next one
-// waits until release is called, which may be done more than once.
+// have ended, in whichever process, at most half a minute: then the error is a
+// Conflict. The next one waits until release is called, which may be done more than
+// once.
 func (s *Service) Queue(ctx context.Context, caller accounts.Caller, conversation string) (release func(), err error) {
-	name := string(caller.Namespace()) + "/" + conversation
+	ns := caller.Namespace()
+	name := string(ns) + "/" + conversation
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if !s.queues.take(limited, name) {
@@ -81,7 +83,19 @@ func (s *Service) Queue(ctx context.Context, caller accounts.Caller, conversatio
 		}
 		return nil, busy(conversation)
 	}
-	return sync.OnceFunc(func() { s.queues.give(name) }), nil
+	release = func() { s.queues.give(name) }
+	if s.replicas != nil && s.replicas.Shared() {
+		leave, err := s.line(limited, ns, conversation)
+		if err != nil {
+			release()
+			if ctx.Err() == nil && limited.Err() != nil {
+				err = busy(conversation)
+			}
+			return nil, err
+		}
+		release = func() { leave(); s.queues.give(name) }
+	}
+	return sync.OnceFunc(release), nil
 }
 
 func busy(conversation string) error {
