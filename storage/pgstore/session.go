@@ -199,8 +199,11 @@ func (t *session) outcome(b *pgx.Batch, mark []byte) error {
 	case err == nil: // the transaction had failed before
 		return errLost
 	}
-	if err = classifyCommit(err); mark == nil || !errors.Is(err, storage.ErrUnknown) {
+	if err = classifyCommit(err); !errors.Is(err, storage.ErrUnknown) {
 		return err
+	}
+	if mark == nil { // there was nothing to write
+		return unavailable(err)
 	}
 	t.abandon() // all connections may wait for one that is free
 	committed, settleErr := t.store.settle(mark, err)
