@@ -69,7 +69,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	hash := hashOf(key)
 	known := s.known.Load()
 	g := known.get(hash)
-	if g == nil {
+	if g == nil || !s.replicas.Fresh() {
 		var err error
 		if g, err = s.lookUp(ctx, hash); err != nil {
 			return Caller{}, err

@@ -33,6 +33,7 @@ const (
 	beatEvery = 2 * time.Second
 	deadAfter = 10 * time.Second
 	waitMost  = 5 * time.Second // for the store, in the background
+	freshFor  = 900 * time.Millisecond
 	unseenFor = 2 * lookEvery   // a process that has no record counts as one that is about to have one
 )
 
@@ -72,7 +73,7 @@ type Process struct {
 	mu         sync.Mutex
 	seen       map[string]*sighting // of the processes that have or had a record, by ID
 	unseen     map[string]time.Time // processes that have none, by ID, with when it was asked for them first
-	looked     time.Time            // when the store was looked at last
+	looked     time.Time            // when the last look at the store began
 	generation uint64
 	changed    []func()
 	departed   chan struct{} // has room for one
@@ -167,6 +168,18 @@ func (p *Process) Living(id string) bool {
 		p.unseen[id] = asked
 	}
 	return p.looked.Sub(asked) < unseenFor
+}
+
+// Fresh says whether what this process remembers is not older than the others may
+// take for granted: it has looked at the store within the last second. A process
+// that has too much to do, or whose store is slow, asks the store itself.
+func (p *Process) Fresh() bool {
+	if !p.shared {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.looked) < freshFor
 }
 
 // OnChange has fn called, from the process's goroutine, when another process may
@@ -288,6 +301,7 @@ func (p *Process) look(ctx context.Context) error {
 	defer cancel()
 	var generation uint64
 	var counts map[string]uint64
+	begun := time.Now()
 	err := p.store.View(ctx, system, func(tx storage.Tx) error {
 		generation, counts = 0, map[string]uint64{}
 		for e, err := range tx.Scan(storage.Prefix([]byte(prefix))) {
@@ -308,17 +322,16 @@ func (p *Process) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.note(generation, counts) {
+	if p.note(begun, generation, counts) {
 		p.forget()
 	}
 	return nil
 }
 
 // note remembers what was read and says whether something was changed.
-func (p *Process) note(generation uint64, counts map[string]uint64) (changed bool) {
+func (p *Process) note(now time.Time, generation uint64, counts map[string]uint64) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
 	p.looked = now
 	for id, count := range counts {
 		if s := p.seen[id]; s == nil || s.count != count {

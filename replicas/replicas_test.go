@@ -108,6 +108,15 @@ func TestChangesAreSeenWithinHalfASecond(t *testing.T) {
 		if calls.Load() != 1 {
 			t.Errorf("%d changes were seen, want 1", calls.Load())
 		}
+		if !a.Fresh() || !b.Fresh() {
+			t.Error("who looks does not know it")
+		}
+		c := join(t, store)
+		c.kill() // it looks no more
+		time.Sleep(time.Second)
+		if c.Fresh() {
+			t.Error("who has not looked for a second takes what it remembers for true")
+		}
 	})
 }
 
