@@ -199,14 +199,14 @@ func TestLimitsOfAKey(t *testing.T) {
 	admit(slow, 0)
 	for range 3 {
 		_, err := s.Admit(slow)
-		wantFault(t, err, fault.Error{Kind: fault.RateLimited, Code: CodeRateLimited, RetryAfter: time.Minute})
+		wantFault(t, err, fault.Error{Kind: fault.RateLimited, Code: CodeRateLimited, RetryAfter: minute})
 	}
 	admit(fast, 1)
 	admit(fast, 0)
 	_, err = s.Admit(fast)
-	wantFault(t, err, fault.Error{Kind: fault.RateLimited, Code: CodeRateLimited, RetryAfter: 20 * time.Second})
+	wantFault(t, err, fault.Error{Kind: fault.RateLimited, Code: CodeRateLimited, RetryAfter: minute})
 	spend(t, s, slow, 10)
-	wantFault(t, s.Afford(t.Context(), slow), fault.Error{Kind: fault.RateLimited, Code: CodeRateLimited, RetryAfter: 6 * time.Second})
+	wantFault(t, s.Afford(t.Context(), slow), fault.Error{Kind: fault.RateLimited, Code: CodeRateLimited, RetryAfter: minute})
 	if err := s.Afford(t.Context(), fast); err != nil {
 		t.Error(err)
 	}

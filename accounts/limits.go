@@ -2,12 +2,8 @@ package accounts
 
 import (
 	"fmt"
-	"math"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/seed-506d8e5d/svc/fault"
 )
@@ -27,45 +23,29 @@ type Quota struct {
 // Quotas are the quotas of an organization.
 type Quotas struct{ Requests, Tokens Quota }
 
-// allowance is what an organization may still use: two buckets, each of which
-// holds what is allowed in a minute and fills at that rate.
-//
-// Buckets are where they are used: a start fills them all. What other processes
-// let through is taken from them a second later, see sharing.
+// allowance is what somebody may still use in this minute. It is where it is used:
+// a start knows of nothing. What other processes let through is counted a second or
+// two later, see sharing.
 type allowance struct {
-	mu               sync.Mutex // held while a bucket is made or given another size
-	requests, tokens *rate.Limiter
-
-	usedRequests, usedTokens atomic.Int64 // by this process since it began, for the others
+	mu               sync.Mutex
+	requests, tokens window // guarded by mu
 }
 
-// maxDebt is how many minutes of its token limit an organization can owe.
-const maxDebt = 60
-
-// bucket returns the bucket in *place with that limit a minute, or nil where the
-// limit is 0. It remembers how full it is from one limit to the next.
-func (a *allowance) bucket(place **rate.Limiter, perMinute int, now time.Time) *rate.Limiter {
+// open locks the allowance of somebody, with its limits as they are now.
+func (s *Service) open(l limited, now time.Time) *allowance {
+	a := s.allowance(l.id)
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case perMinute == 0:
-		return nil
-	case *place == nil:
-		*place = rate.NewLimiter(perSecond(perMinute), perMinute)
-	case (*place).Burst() != perMinute:
-		(*place).SetBurstAt(now, perMinute)
-		(*place).SetLimitAt(now, perSecond(perMinute))
-	}
-	return *place
+	a.requests.turn(now.Unix())
+	a.tokens.turn(now.Unix())
+	a.requests.limit, a.tokens.limit = int64(l.requests), int64(l.tokens)
+	return a
 }
 
-func perSecond(perMinute int) rate.Limit { return rate.Limit(perMinute) / 60 }
-
-func (s *Service) allowance(organization string) *allowance {
-	if a, ok := s.allowances.Load(organization); ok {
+func (s *Service) allowance(id string) *allowance {
+	if a, ok := s.allowances.Load(id); ok {
 		return a.(*allowance)
 	}
-	a, _ := s.allowances.LoadOrStore(organization, &allowance{})
+	a, _ := s.allowances.LoadOrStore(id, &allowance{})
 	return a.(*allowance)
 }
 
@@ -80,38 +60,32 @@ func (s *Service) Admit(c Caller) (Quotas, error) {
 	if c.RequestsPerMinute == 0 && c.TokensPerMinute == 0 && c.KeyLimits == (KeyLimits{}) {
 		return Quotas{}, nil
 	}
-	now := s.now()
-	var quotas Quotas
-	var taken [2]*rate.Reservation
-	limited := limitsOf(c)
-	for i, l := range limited {
+	now, processes := s.now(), s.replicas.Alive()
+	var open [2]*allowance // of the organization, then of the key, which is the order of their locks
+	var refusal error
+	for i, l := range limitsOf(c) {
 		if l.requests == 0 && l.tokens == 0 {
 			continue
 		}
-		a := s.allowance(l.id)
-		requests, tokens := a.bucket(&a.requests, l.requests, now), a.bucket(&a.tokens, l.tokens, now)
-		if requests != nil {
-			taken[i] = requests.ReserveN(now, 1)
-		}
-		refused := requests != nil && taken[i].DelayFrom(now) > 0
-		if refused {
-			for _, r := range taken {
-				if r != nil {
-					r.CancelAt(now)
-				}
-			}
-		}
-		quotas.Requests, quotas.Tokens = tighter(quotas.Requests, quota(requests, now)), tighter(quotas.Tokens, quota(tokens, now))
-		if refused {
-			return quotas, errRateLimited(l.of, "requests", requests, now)
+		a := s.open(l, now)
+		defer a.mu.Unlock()
+		open[i] = a
+		if refusal == nil && l.requests != 0 && !a.requests.mayUse(processes) {
+			refusal = errRateLimited(l.of, "requests", &a.requests, now)
 		}
 	}
-	for i, l := range limited {
-		if taken[i] != nil {
-			s.allowance(l.id).usedRequests.Add(1)
+	var quotas Quotas
+	for i, l := range limitsOf(c) {
+		a := open[i]
+		if a == nil {
+			continue
 		}
+		if refusal == nil && l.requests != 0 {
+			a.requests.use(1)
+		}
+		quotas.Requests, quotas.Tokens = tighter(quotas.Requests, a.requests.quota(l.requests, now)), tighter(quotas.Tokens, a.tokens.quota(l.tokens, now))
 	}
-	return quotas, nil
+	return quotas, refusal
 }
 
 // limited is somebody who has limits a minute: an organization or a key.
@@ -140,14 +114,21 @@ func tighter(a, b Quota) Quota {
 // checkTokens returns a RateLimited error where the caller's organization, or its
 // key, has used up its tokens.
 func (s *Service) checkTokens(c Caller) error {
-	now := s.now()
+	now, processes := s.now(), s.replicas.Alive()
+	check := func(l limited) error {
+		a := s.open(l, now)
+		defer a.mu.Unlock()
+		if !a.tokens.mayUse(processes) {
+			return errRateLimited(l.of, "tokens", &a.tokens, now)
+		}
+		return nil
+	}
 	for _, l := range limitsOf(c) {
 		if l.tokens == 0 {
 			continue
 		}
-		a := s.allowance(l.id)
-		if tokens := a.bucket(&a.tokens, l.tokens, now); tokens.TokensAt(now) < 1 {
-			return errRateLimited(l.of, "tokens", tokens, now)
+		if err := check(l); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -157,41 +138,22 @@ func (s *Service) checkTokens(c Caller) error {
 // and key, which may owe some afterwards. The limits are the ones that the call
 // began with.
 func (s *Service) spendTokens(c Caller, use Use) {
+	now := s.now()
 	for _, l := range limitsOf(c) {
 		if l.tokens == 0 {
 			continue
 		}
-		a := s.allowance(l.id)
-		a.mu.Lock()
-		tokens := a.tokens
+		a := s.open(l, now)
+		a.tokens.use(int64(use.InputTokens + use.OutputTokens))
 		a.mu.Unlock()
-		if tokens == nil {
-			continue
-		}
-		a.usedTokens.Add(int64(use.InputTokens + use.OutputTokens))
-		take(tokens, int64(use.InputTokens+use.OutputTokens), s.now())
 	}
 }
 
-func quota(l *rate.Limiter, now time.Time) Quota {
-	if l == nil {
-		return Quota{}
-	}
-	has := l.TokensAt(now)
-	return Quota{Limit: l.Burst(), Remaining: max(int(has), 0), Reset: refill(l, float64(l.Burst())-has)}
-}
-
-// refill returns how long a bucket takes to gain that much, in whole
-// milliseconds, rounded up.
-func refill(l *rate.Limiter, gain float64) time.Duration {
-	return time.Duration(math.Ceil(max(gain, 0)/float64(l.Limit())*1000-1e-3)) * time.Millisecond
-}
-
-func errRateLimited(of, what string, l *rate.Limiter, now time.Time) error {
+func errRateLimited(of, what string, w *window, now time.Time) error {
 	return &fault.Error{
 		Kind:       fault.RateLimited,
 		Code:       CodeRateLimited,
-		Message:    fmt.Sprintf("%s limit of %d %s per minute is reached. Try again later.", of, l.Burst(), what),
-		RetryAfter: refill(l, 1-l.TokensAt(now)),
+		Message:    fmt.Sprintf("%s limit of %d %s per minute is reached. Try again later.", of, w.limit, what),
+		RetryAfter: max(w.wait(1, now), time.Second),
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 )
 
+// minute is how long what was used counts: a minute and the second that had begun.
+const minute = windowSlots * time.Second
+
 // clock is a clock that the test moves.
 type clock struct{ time.Time }
 
@@ -43,18 +46,18 @@ func TestAdmitCountsRequests(t *testing.T) {
 	s, clock, caller := newLimited(t, 3, 0)
 	for want := 2; want >= 0; want-- {
 		q, err := s.Admit(caller)
-		if wanted := (Quotas{Requests: Quota{3, want, time.Duration(3-want) * 20 * time.Second}}); err != nil || q != wanted {
+		if wanted := (Quotas{Requests: Quota{3, want, minute}}); err != nil || q != wanted {
 			t.Fatalf("got %+v, %v, want %+v", q, err, wanted)
 		}
 	}
 	for range 5 { // a refusal is not counted
 		q, err := s.Admit(caller)
-		wantFault(t, err, rateLimited(20*time.Second))
-		if wanted := (Quotas{Requests: Quota{3, 0, time.Minute}}); q != wanted {
+		wantFault(t, err, rateLimited(minute))
+		if wanted := (Quotas{Requests: Quota{3, 0, minute}}); q != wanted {
 			t.Fatalf("got %+v, want %+v", q, wanted)
 		}
 	}
-	clock.Time = clock.Add(19 * time.Second)
+	clock.Time = clock.Add(minute - time.Second)
 	_, err := s.Admit(caller)
 	wantFault(t, err, rateLimited(time.Second))
 	clock.Time = clock.Add(time.Second)
@@ -75,17 +78,17 @@ func TestTokensAreSpentAfterwards(t *testing.T) {
 		}
 	}
 	use(100, 99)
-	if q, err := s.Admit(caller); err != nil || q.Tokens != (Quota{600, 401, 19900 * time.Millisecond}) {
+	if q, err := s.Admit(caller); err != nil || q.Tokens != (Quota{600, 401, minute}) {
 		t.Errorf("got %+v, %v", q, err)
 	}
 	use(1001, 0) // more than is left: 600 owed
-	if q, err := s.Admit(caller); err != nil || q.Tokens != (Quota{600, 0, 2 * time.Minute}) {
+	if q, err := s.Admit(caller); err != nil || q.Tokens != (Quota{600, 0, 2 * minute}) {
 		t.Errorf("got %+v, %v", q, err)
 	}
-	wantFault(t, s.Afford(t.Context(), caller), rateLimited(60*time.Second+time.Second/10))
-	clock.Time = clock.Add(time.Minute + time.Second/10)
+	wantFault(t, s.Afford(t.Context(), caller), rateLimited(2*minute))
+	clock.Time = clock.Add(2 * minute)
 	use(600*1000, 0)
-	if q, _ := s.Admit(caller); q.Tokens.Reset > (maxDebt+2)*time.Minute {
+	if q, _ := s.Admit(caller); q.Tokens.Reset > (maxDebt+2)*minute {
 		t.Errorf("one call is owed for %v", q.Tokens.Reset)
 	}
 }
@@ -120,11 +123,11 @@ func TestLimitsChangeAtOnce(t *testing.T) {
 			t.Errorf("got %+v, %v, want %+v, %+v", got, err, requests, tokens)
 		}
 	}
-	want(Quota{10, 9, 6 * time.Second}, Quota{})
+	want(Quota{10, 9, minute}, Quota{})
 	set(5, 60)
-	want(Quota{5, 4, 12 * time.Second}, Quota{60, 60, 0})
-	set(1, 0)
-	want(Quota{1, 0, time.Minute}, Quota{})
+	want(Quota{5, 3, minute}, Quota{60, 60, 0})
+	set(3, 0)
+	want(Quota{3, 0, minute}, Quota{})
 	set(0, 0)
 	want(Quota{}, Quota{})
 }

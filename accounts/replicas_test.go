@@ -355,36 +355,71 @@ func TestAuditLogIsInTheOrderOfItsCommits(t *testing.T) {
 	}
 }
 
-// TestLimitsHoldOverReplicas has clients use all that they may for ten minutes, on
-// three processes evenly or on one of them.
+// TestLimitsHoldOverReplicas has clients use all that they may, on three processes
+// evenly, or on one of them, or suddenly after a pause. In no minute is more than
+// 1.1 times the limit let through, and in ten of them at least 0.9 of it.
 func TestLimitsHoldOverReplicas(t *testing.T) {
-	const limit = 600
-	for name, reached := range map[string]int{"even": 3, "one-sided": 1} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		limit   int
+		reached int                   // processes
+		times   int                   // that each is asked 50 times a second
+		asks    func(second int) bool // whether clients ask in a second
+	}{
+		{"even", 600, 3, 1, func(int) bool { return true }},
+		{"one-sided", 600, 1, 1, func(int) bool { return true }},
+		{"small", 30, 3, 1, func(int) bool { return true }},
+		{"now and then", 600, 3, 1, func(second int) bool { return second%7 < 3 }},
+		{"in bursts", 600, 3, 20, func(second int) bool { return second%75 < 2 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memstore.New()
 				defer store.Close()
-				all := replicasOf(t, 3, store)
-				defer closeAll(t, all)
-				caller := Caller{Organization: "org_1", RequestsPerMinute: limit}
-				var minutes []int
-				for range 10 {
+				var all []*Service
+				defer func() { closeAll(t, all) }()
+				for n := range 3 {
+					all = append(all, replicasOf(t, 1, store)...)
+					time.Sleep(time.Duration(370*n) * time.Millisecond) // they do nothing at the same time
+				}
+				time.Sleep(2 * time.Second)
+				caller := Caller{Organization: "org_1", RequestsPerMinute: c.limit}
+				var seconds []int
+				for second := range 60 * 10 {
 					admitted := 0
-					for range 60 * 20 {
-						for _, s := range all[:reached] {
-							if _, err := s.Admit(caller); err == nil {
-								admitted++
+					for range 50 {
+						for _, s := range all[:c.reached] {
+							for range c.times {
+								if !c.asks(second) {
+									break
+								}
+								if _, err := s.Admit(caller); err == nil {
+									admitted++
+								}
 							}
 						}
-						time.Sleep(time.Second / 20)
+						time.Sleep(time.Second / 50)
 					}
-					minutes = append(minutes, admitted)
+					seconds = append(seconds, admitted)
 				}
-				t.Logf("%s: %v requests in each minute of a limit of %d", name, minutes, limit)
-				for _, n := range minutes[2:] {
-					if n < limit*9/10 || n > limit*11/10 {
-						t.Errorf("%d requests in a minute, want %d", n, limit)
+				most, sum := 0, 0
+				for i, admitted := range seconds {
+					sum += admitted
+					if i >= 60 {
+						sum -= seconds[i-60]
 					}
+					most = max(most, sum)
+				}
+				all10 := 0
+				for _, admitted := range seconds {
+					all10 += admitted
+				}
+				t.Logf("%s: of a limit of %d a minute %d were let through in ten minutes, and at most %d in one", c.name, c.limit, all10, most)
+				if most > c.limit*11/10 {
+					t.Errorf("%d requests in a minute of a limit of %d", most, c.limit)
+				}
+				if all10 < 10*c.limit*9/10 && c.asks(4) {
+					t.Errorf("only %d requests in ten minutes of a limit of %d", all10, c.limit)
 				}
 			})
 		})

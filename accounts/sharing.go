@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -19,11 +17,14 @@ const shareEvery = 500 * time.Millisecond
 type spent struct {
 	Requests int64 `json:"r,omitempty"`
 	Tokens   int64 `json:"t,omitempty"`
+
+	// In the minute up to when this was written, by all: for those who begin.
+	LastRequests int64 `json:"lr,omitempty"`
+	LastTokens   int64 `json:"lt,omitempty"`
 }
 
-// sharing is what the processes tell each other of the use of limits. Each takes
-// what others have used from its own buckets, so that together they let through
-// what one would. It belongs to the background goroutine.
+// sharing is what the processes tell each other of the use of limits. Each counts
+// what others have used, too, so that together they let through what one would. It belongs to the background goroutine.
 type sharing struct {
 	read  bool             // what is next
 	told  map[string]spent // by organization, what was written last
@@ -45,10 +46,16 @@ func (s *Service) tell(ctx context.Context, h *sharing) error {
 	all, changed := map[string]spent{}, len(h.gone) > 0
 	s.allowances.Range(func(organization, value any) bool {
 		a := value.(*allowance)
-		u := spent{a.usedRequests.Load(), a.usedTokens.Load()}
-		if u != (spent{}) {
+		now := s.now().Unix()
+		a.mu.Lock()
+		a.requests.turn(now)
+		a.tokens.turn(now)
+		u := spent{a.requests.total, a.tokens.total, a.requests.sum, a.tokens.sum}
+		a.mu.Unlock()
+		if u.Requests != 0 || u.Tokens != 0 {
+			before := h.told[organization.(string)]
 			all[organization.(string)] = u
-			changed = changed || u != h.told[organization.(string)]
+			changed = changed || u.Requests != before.Requests || u.Tokens != before.Tokens
 		}
 		return true
 	})
@@ -69,7 +76,7 @@ func (s *Service) tell(ctx context.Context, h *sharing) error {
 	return err
 }
 
-// hear reads what others have used and takes what is new from the buckets here.
+// hear reads what others have used and counts what is new.
 func (s *Service) hear(ctx context.Context, h *sharing) error {
 	heard := map[string]map[string]spent{}
 	err := s.store.View(ctx, system, func(tx storage.Tx) error {
@@ -91,43 +98,37 @@ func (s *Service) hear(ctx context.Context, h *sharing) error {
 	}
 	delete(heard, s.replicas.ID())
 	h.gone = nil
+	begun := map[string]spent{}
 	for id, all := range heard {
 		before, known := h.heard[id]
 		if !s.replicas.Living(id) {
 			h.gone = append(h.gone, id)
 		}
-		for organization, u := range all {
-			if known || h.heard != nil { // what was used before this process began is over
-				s.takeShared(organization, spent{u.Requests - before[organization].Requests, u.Tokens - before[organization].Tokens})
+		for id, u := range all {
+			if known || h.heard != nil {
+				s.takeShared(id, u.Requests-before[id].Requests, u.Tokens-before[id].Tokens)
+				continue
 			}
+			last := begun[id] // what was used before this process began is over, but for the last minute
+			last.LastRequests, last.LastTokens = max(last.LastRequests, u.LastRequests), max(last.LastTokens, u.LastTokens)
+			begun[id] = last
 		}
+	}
+	for id, u := range begun {
+		s.takeShared(id, u.LastRequests, u.LastTokens)
 	}
 	h.heard = heard
 	return nil
 }
 
-// takeShared takes what another process has used from the buckets here. Those
-// are made when the organization is first seen here, from then on what is used
-// elsewhere counts.
-func (s *Service) takeShared(organization string, u spent) {
-	a := s.allowance(organization)
+// takeShared counts what other processes have used.
+func (s *Service) takeShared(id string, requests, tokens int64) {
+	a := s.allowance(id)
+	now := s.now().Unix()
 	a.mu.Lock()
-	requests, tokens := a.requests, a.tokens
-	a.mu.Unlock()
-	now := s.now()
-	take(requests, u.Requests, now)
-	take(tokens, u.Tokens, now)
-}
-
-// take takes from a bucket, which may owe some afterwards.
-func take(l *rate.Limiter, n int64, now time.Time) {
-	if l == nil {
-		return
-	}
-	most := l.Burst()
-	for left := int(n); left > 0 && l.TokensAt(now) > float64(-maxDebt*most); {
-		part := min(left, most)
-		l.ReserveN(now, part) // one reservation takes at most a whole bucket
-		left -= part
-	}
+	defer a.mu.Unlock()
+	a.requests.turn(now)
+	a.tokens.turn(now)
+	a.requests.add(requests)
+	a.tokens.add(tokens)
 }

@@ -62,27 +62,27 @@ func TestLimitHeaders(t *testing.T) {
 x-ratelimit-limit-tokens: 1000
 x-ratelimit-remaining-requests: 1
 x-ratelimit-remaining-tokens: 1000
-x-ratelimit-reset-requests: 30s
+x-ratelimit-reset-requests: 1m1s
 x-ratelimit-reset-tokens: 0s`, ""},
 		{"an invalid request counts", key, decisionsPath, 422, `x-ratelimit-limit-requests: 2
 x-ratelimit-limit-tokens: 1000
 x-ratelimit-remaining-requests: 0
 x-ratelimit-remaining-tokens: 1000
-x-ratelimit-reset-requests: 1m0s
+x-ratelimit-reset-requests: 1m1s
 x-ratelimit-reset-tokens: 0s`, ""},
-		{"over the limit", key, "/v1/responses", 429, `retry-after: 30
+		{"over the limit", key, "/v1/responses", 429, `retry-after: 61
 x-ratelimit-limit-requests: 2
 x-ratelimit-limit-tokens: 1000
 x-ratelimit-remaining-requests: 0
 x-ratelimit-remaining-tokens: 1000
-x-ratelimit-reset-requests: 1m0s
+x-ratelimit-reset-requests: 1m1s
 x-ratelimit-reset-tokens: 0s`, refused(`{"error":{"message":"%s","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`)},
-		{"over the limit in Decisions", key, decisionsPath, 429, `retry-after: 30
+		{"over the limit in Decisions", key, decisionsPath, 429, `retry-after: 61
 x-ratelimit-limit-requests: 2
 x-ratelimit-limit-tokens: 1000
 x-ratelimit-remaining-requests: 0
 x-ratelimit-remaining-tokens: 1000
-x-ratelimit-reset-requests: 1m0s
+x-ratelimit-reset-requests: 1m1s
 x-ratelimit-reset-tokens: 0s`, refused(`{"detail":{"error_type":"rate_limit_exceeded","message":"%s"}}`)},
 	} {
 		method := "POST"

@@ -34,7 +34,7 @@ const (
 	deadAfter = 10 * time.Second
 	waitMost  = 5 * time.Second // for the store, in the background
 	freshFor  = 900 * time.Millisecond
-	unseenFor = 2 * lookEvery   // a process that has no record counts as one that is about to have one
+	unseenFor = 2 * lookEvery // a process that has no record counts as one that is about to have one
 )
 
 // Keys in the service's own namespace.
