@@ -4,7 +4,6 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/model"
-	"github.com/seed-506d8e5d/svc/page"
 )
 
 // The spec's section Endpoints, Conversations.
@@ -82,7 +81,7 @@ func (a *API) addItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(page.Page[conversations.Item]{Items: added}, itemObject))
+	return c.written(itemList{Items: added})
 }
 
 func (a *API) listItems(c *call) error {
@@ -94,7 +93,7 @@ func (a *API) listItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(items, itemObject))
+	return c.written(itemList(items))
 }
 
 func (a *API) getItem(c *call) error {
@@ -102,7 +101,7 @@ func (a *API) getItem(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(item)
+	return c.written(item)
 }
 
 func (a *API) deleteItem(c *call) error {
@@ -168,6 +167,3 @@ func requiredText(n *jsonin.Node) string {
 	}
 	return n.Text()
 }
-
-// itemObject is an item as lists have it.
-func itemObject(item conversations.Item) (conversations.Item, string) { return item, item.ItemID() }

@@ -192,7 +192,7 @@ func (a *API) listInputItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(items, itemObject))
+	return c.written(itemList(items))
 }
 
 func (a *API) countInputTokens(c *call) error {
