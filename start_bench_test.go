@@ -1,11 +1,14 @@
 package svc_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -36,20 +39,21 @@ func BenchmarkStart(b *testing.B) {
 		}
 		return nil
 	})
-	for i := 0; i < organizations && err == nil; i++ {
-		err = store.Update(b.Context(), storage.Namespace(fmt.Sprintf("org_%05d", i)), func(tx storage.Tx) error {
-			for n := range *charges {
-				if err := tx.Set(fmt.Appendf(nil, "a/e/%08d", n+1), []byte(entry)); err != nil {
-					return err
+	seeding := errgroup.Group{}
+	seeding.SetLimit(32) // whose transactions share a sync
+	for i := range organizations {
+		seeding.Go(func() error {
+			return store.Update(b.Context(), storage.Namespace(fmt.Sprintf("org_%05d", i)), func(tx storage.Tx) error {
+				for n := range *charges {
+					if err := tx.Set(fmt.Appendf(nil, "a/e/%08d", n+1), []byte(entry)); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
+				return nil
+			})
 		})
 	}
-	if err == nil {
-		err = store.Close()
-	}
-	if err != nil {
+	if err := errors.Join(err, seeding.Wait(), store.Close()); err != nil {
 		b.Fatal(err)
 	}
 	var opening, starting time.Duration
