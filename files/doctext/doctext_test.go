@@ -308,6 +308,10 @@ func FuzzStreams(f *testing.F) {
 	main, table := word97{pieces: []testPiece{{"one\rtwo\x07\x07", true}}, chars: []modified{{0, 1, hidden}}, paragraphs: []modified{{4, 9, rowEnd}}}.streams()
 	f.Add(main, table)
 	f.Add(oldWord{0xA5DC, 104, 0x0419, 4, []byte("text\r")}.stream(), []byte(nil))
+	f.Add(oldWord{0xA697, 104, 0x0411, 0x1000, []byte("\xa0\x82\x41\x00\xff\xff\x81\x00\r\x00")}.stream(), []byte(nil))
+	linked, table := word97{pieces: []testPiece{{"\x13 HYPERLINK \"https://example.org/a\" \x14one\x15\fa\x07\x07\r", true}},
+		paragraphs: []modified{{32, 36, nil}, {36, 37, rowOf(0, 1000, 0x20)}}}.streams()
+	f.Add(linked, table)
 	f.Fuzz(func(t *testing.T, main, table []byte) {
 		if len(main)+len(table) > 1<<20 {
 			t.Skip("more than the helper can hold")

@@ -245,7 +245,7 @@ func (in *instance) number(of int, legal bool) string {
 	return formatNumber(n, def.format)
 }
 
-// Formats of numbers. Those of other scripts are written in decimal.
+// Formats of numbers, by their codes (MS-OSHARED, 2.2.1.3).
 const (
 	upperRoman   = 1
 	lowerRoman   = 2
@@ -256,22 +256,16 @@ const (
 	noNumber     = 255
 )
 
-func formatNumber(n, format int) string {
-	switch format {
-	case noNumber, bulletFormat:
-		return ""
-	case upperRoman:
-		return word.Roman(n)
-	case lowerRoman:
-		return strings.ToLower(word.Roman(n))
-	case upperLetter:
-		return word.Letters(n)
-	case lowerLetter:
-		return strings.ToLower(word.Letters(n))
-	case decimalZero:
-		if n >= 0 && n < 10 {
-			return "0" + strconv.Itoa(n)
-		}
-	}
-	return strconv.Itoa(n)
+var formats = map[int]string{
+	upperRoman: "upperRoman", lowerRoman: "lowerRoman", upperLetter: "upperLetter", lowerLetter: "lowerLetter", 5: "ordinal",
+	10: "ideographDigital", 11: "japaneseCounting", 12: "aiueo", 13: "iroha", 14: "decimalFullWidth", 16: "japaneseLegal",
+	17: "japaneseDigitalTenThousand", 18: "decimalEnclosedCircle", 19: "decimalFullWidth2", 20: "aiueoFullWidth", 21: "irohaFullWidth",
+	decimalZero: "decimalZero", bulletFormat: "bullet", 24: "ganada", 25: "chosung", 26: "decimalEnclosedFullstop",
+	27: "decimalEnclosedParen", 28: "decimalEnclosedCircleChinese", 29: "ideographEnclosedCircle", 30: "ideographTraditional",
+	31: "ideographZodiac", 33: "taiwaneseCounting", 34: "ideographLegalTraditional", 35: "taiwaneseCountingThousand",
+	36: "taiwaneseDigital", 37: "chineseCounting", 38: "chineseLegalSimplified", 39: "chineseCountingThousand",
+	41: "koreanDigital", 42: "koreanCounting", 44: "koreanDigital2", 46: "arabicAlpha", 48: "arabicAbjad", 57: "numberInDash",
+	58: "russianLower", 59: "russianUpper", noNumber: "none",
 }
+
+func formatNumber(n, format int) string { return word.Number(n, formats[format]) }

@@ -13,7 +13,7 @@ func TestFormatNumber(t *testing.T) {
 	}{
 		{7, 0, "7"}, {1994, upperRoman, "MCMXCIV"}, {4, lowerRoman, "iv"}, {4000, lowerRoman, "4000"}, {0, upperRoman, "0"},
 		{26, upperLetter, "Z"}, {28, lowerLetter, "bb"}, {-1, lowerLetter, "-1"}, {1 << 30, upperLetter, "1073741824"},
-		{7, decimalZero, "07"}, {12, decimalZero, "12"}, {5, noNumber, ""}, {5, bulletFormat, ""}, {5, 60, "5"},
+		{7, decimalZero, "07"}, {12, decimalZero, "12"}, {5, noNumber, ""}, {5, bulletFormat, ""}, {5, 60, "5"}, {21, 37, "二十一"}, {3, 18, "③"},
 	} {
 		if got := formatNumber(c.n, c.format); got != c.want {
 			t.Errorf("formatNumber(%d, %d) = %q, want %q", c.n, c.format, got, c.want)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed-506d8e5d/svc/files/internal/word"
 	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
@@ -17,15 +18,15 @@ import (
 type document struct {
 	ctx       context.Context
 	c         *container
-	dir       string // of the main part, which targets are relative to
-	rels      []relationship
-	links     map[string]string // addresses by the relationship's ID
+	dir       string            // of the main part, which targets are relative to
+	rels      []relationship    // of the main part
+	partRels  []relationship    // of the part that is being read
+	links     map[string]string // addresses by the ID of one of those
 	lists     lists
 	footnotes references
 	endnotes  references
 	headers   set
 	footers   set
-	inBody    bool              // the main part is being read, which the relationships are of
 	root      string            // the root element of the first part read
 	written   int               // bytes of text so far
 	comments  map[string]string // not yet written, by ID
@@ -54,7 +55,7 @@ func readPart(ctx context.Context, c *container, chunks, written int) (string, e
 		return "", err
 	}
 	d.rels = parseRelationships(c, rels)
-	d.links = parseLinks(rels)
+	d.partRels, d.links = d.rels, parseLinks(rels)
 	if err := d.readLists(); err != nil {
 		return "", err
 	}
@@ -63,9 +64,8 @@ func readPart(ctx context.Context, c *container, chunks, written int) (string, e
 		return "", err
 	}
 	d.root = ""
-	d.inBody = true
+	d.partRels, d.links = d.rels, parseLinks(rels)
 	body, err := d.walk(markup, nil)
-	d.inBody = false
 	if err != nil && (body == "" || !errors.Is(err, reading.ErrDamaged)) {
 		return "", err
 	}
@@ -136,6 +136,11 @@ func (d *document) story(name string, onNote func(note)) (string, error) {
 	if err != nil || part == nil {
 		return "", err
 	}
+	rels, err := d.c.readSide(relsOf(name), maxSide)
+	if err != nil {
+		return "", err
+	}
+	d.partRels, d.links = parseRelationships(d.c, rels), parseLinks(rels)
 	text, err := d.walk(string(part), onNote)
 	return text, d.tolerate(err)
 }
@@ -272,7 +277,7 @@ func (r *references) refer(id string, custom bool) string {
 	}
 	if !custom {
 		r.counted++
-		mark = formatNumber(r.counted, r.format)
+		mark = word.Number(r.counted, r.format)
 	}
 	r.marks[id] = mark
 	r.ids = append(r.ids, id)

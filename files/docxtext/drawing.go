@@ -67,10 +67,10 @@ func (w *walker) comment(id string) {
 	delete(w.doc.comments, id)
 }
 
-// partOf returns the part that a relationship of the main part leads to.
+// partOf returns the part that a relationship of the part being read leads to.
 func (d *document) partOf(id string) []byte {
-	for _, r := range d.rels {
-		if d.inBody && r.id == id {
+	for _, r := range d.partRels {
+		if r.id == id {
 			part, err := d.c.readSide(r.target(d.dir), maxSide)
 			if err != nil {
 				return nil // the context has ended, which the walk finds

@@ -1,6 +1,7 @@
 package docxtext_test
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -100,5 +101,30 @@ func TestMarkdown(t *testing.T) {
 				t.Errorf("got %+v, %v, want %q", got, err, want)
 			}
 		})
+	}
+}
+
+// TestLinksOfSideParts has links, and a chart, of parts that have relationships of
+// their own.
+func TestLinksOfSideParts(t *testing.T) {
+	rels := func(id, target string) string {
+		return relsHead + `<Relationship Id="` + id + `" Type="` + officeNS + `hyperlink" Target="` + target + `" TargetMode="External"/>` +
+			`<Relationship Id="c" Type="` + officeNS + `chart" Target="chart.xml"/></Relationships>`
+	}
+	link := func(text string) string {
+		return `<w:p><w:hyperlink r:id="l"><w:r><w:t>` + text + `</w:t></w:r></w:hyperlink></w:p>`
+	}
+	got, err := extract(t, pack(t,
+		"word/document.xml", body(link("body")+`<w:p><w:r><w:footnoteReference w:id="2"/></w:r></w:p><w:sectPr><w:headerReference r:id="h"/></w:sectPr>`),
+		"word/_rels/document.xml.rels", relsHead+`<Relationship Id="l" Type="`+officeNS+`hyperlink" Target="https://example.org/body" TargetMode="External"/>`+
+			strings.TrimPrefix(relationships("h", "header", "header1.xml", "n", "footnotes", "footnotes.xml"), relsHead),
+		"word/header1.xml", `<w:hdr `+wordNS+`>`+link("header")+`<w:p><w:r><w:drawing><c:chart r:id="c"/></w:drawing></w:r></w:p></w:hdr>`,
+		"word/_rels/header1.xml.rels", rels("l", "https://example.org/header"),
+		"word/footnotes.xml", `<w:footnotes `+wordNS+`><w:footnote w:id="2">`+link("note")+`</w:footnote></w:footnotes>`,
+		"word/_rels/footnotes.xml.rels", rels("l", "https://example.org/note"),
+		"word/chart.xml", `<c:chartSpace xmlns:c="c" xmlns:a="a"><c:chart><c:title><c:tx><c:rich><a:p><a:r><a:t>Catch</a:t></a:r></a:p></c:rich></c:tx></c:title><c:plotArea/></c:chart></c:chartSpace>`))
+	want := "[body](https://example.org/body)\n[^1]\n\n[^1]: [note](https://example.org/note)\n\n[header](https://example.org/header)\n\nChart: Catch\n"
+	if err != nil || got.Text != want {
+		t.Errorf("got %q, %v, want %q", got.Text, err, want)
 	}
 }

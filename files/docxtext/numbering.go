@@ -43,10 +43,13 @@ type levelDef struct {
 	Start    *value `xml:"start"`
 	Format   *value `xml:"numFmt"`
 	Fallback *value `xml:"AlternateContent>Fallback>numFmt"`
-	Text     value  `xml:"lvlText"`
-	Style    value  `xml:"pStyle"`
-	Restart  *value `xml:"lvlRestart"`
-	Legal    *value `xml:"isLgl"`
+	Own      struct {
+		Format string `xml:"format,attr"`
+	} `xml:"AlternateContent>Choice>numFmt"`
+	Text    value  `xml:"lvlText"`
+	Style   value  `xml:"pStyle"`
+	Restart *value `xml:"lvlRestart"`
+	Legal   *value `xml:"isLgl"`
 }
 
 // instance is a list: a definition with what it overrides.
@@ -266,7 +269,16 @@ func (a *abstract) number(in *instance, of int, legal bool) string {
 	if legal {
 		return strconv.Itoa(n)
 	}
-	return formatNumber(n, def.format())
+	return def.number(n)
+}
+
+// number writes a number of the level. A format of the author's own is zeros in
+// front, as its first example has them.
+func (d *levelDef) number(n int) string {
+	if example, _, _ := strings.Cut(d.Own.Format, ","); strings.HasPrefix(example, "0") && len(example) <= maxLabel {
+		return word.Padded(n, len(example))
+	}
+	return word.Number(n, d.format())
 }
 
 func (d *levelDef) format() string {
@@ -277,43 +289,4 @@ func (d *levelDef) format() string {
 		return d.Fallback.Val
 	}
 	return "decimal"
-}
-
-// formatNumber writes n in one of the number formats. Those of other scripts
-// are written in decimal.
-func formatNumber(n int, format string) string {
-	switch format {
-	case "none", "bullet":
-		return ""
-	case "decimalZero":
-		if n < 10 {
-			return "0" + strconv.Itoa(n)
-		}
-	case "lowerLetter":
-		return strings.ToLower(word.Letters(n))
-	case "upperLetter":
-		return word.Letters(n)
-	case "lowerRoman":
-		return strings.ToLower(word.Roman(n))
-	case "upperRoman":
-		return word.Roman(n)
-	case "ordinal":
-		return strconv.Itoa(n) + ordinalSuffix(n)
-	}
-	return strconv.Itoa(n)
-}
-
-func ordinalSuffix(n int) string {
-	if n%100 >= 11 && n%100 <= 13 {
-		return "th"
-	}
-	switch n % 10 {
-	case 1:
-		return "st"
-	case 2:
-		return "nd"
-	case 3:
-		return "rd"
-	}
-	return "th"
 }

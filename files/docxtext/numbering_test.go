@@ -2,24 +2,6 @@ package docxtext
 
 import "testing"
 
-func TestFormatNumber(t *testing.T) {
-	for _, c := range []struct {
-		n      int
-		format string
-		want   string
-	}{
-		{7, "decimal", "7"}, {7, "decimalZero", "07"}, {12, "decimalZero", "12"},
-		{1, "lowerLetter", "a"}, {26, "upperLetter", "Z"}, {28, "lowerLetter", "bb"}, {0, "upperLetter", "0"}, {1 << 30, "lowerLetter", "1073741824"},
-		{1994, "upperRoman", "MCMXCIV"}, {4, "lowerRoman", "iv"}, {4000, "upperRoman", "4000"}, {0, "lowerRoman", "0"},
-		{1, "ordinal", "1st"}, {2, "ordinal", "2nd"}, {3, "ordinal", "3rd"}, {4, "ordinal", "4th"}, {12, "ordinal", "12th"}, {21, "ordinal", "21st"},
-		{5, "none", ""}, {5, "bullet", ""}, {5, "chineseCounting", "5"},
-	} {
-		if got := formatNumber(c.n, c.format); got != c.want {
-			t.Errorf("formatNumber(%d, %q) = %q, want %q", c.n, c.format, got, c.want)
-		}
-	}
-}
-
 const numberingPart = `<w:numbering>
 <w:abstractNum w:abstractNumId="0">
  <w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:pStyle w:val="Heading1"/><w:lvlText w:val="%1."/></w:lvl>
@@ -29,6 +11,7 @@ const numberingPart = `<w:numbering>
  <w:lvl w:ilvl="4"><w:numFmt w:val="none"/><w:lvlText w:val="%5"/></w:lvl>
  <w:lvl w:ilvl="5"><w:lvlRestart w:val="0"/><w:lvlText w:val="%6"/></w:lvl>
  <w:lvl w:ilvl="6"><mc:AlternateContent><mc:Choice><w:numFmt w:val="custom"/></mc:Choice><mc:Fallback><w:numFmt w:val="lowerRoman"/></mc:Fallback></mc:AlternateContent><w:lvlText w:val="%7"/></w:lvl>
+ <w:lvl w:ilvl="7"><mc:AlternateContent><mc:Choice><w:numFmt w:val="custom" w:format="001, 002, 003, ..."/></mc:Choice><mc:Fallback><w:numFmt w:val="decimal"/></mc:Fallback></mc:AlternateContent><w:lvlText w:val="%8"/></w:lvl>
 </w:abstractNum>
 <w:abstractNum w:abstractNumId="1"><w:numStyleLink w:val="ListStyle"/></w:abstractNum>
 <w:abstractNum w:abstractNumId="2"><w:numStyleLink w:val="Loop"/></w:abstractNum>
@@ -67,6 +50,7 @@ func TestLabels(t *testing.T) {
 		{"legal numbers", []item{direct("1", "2", "1.3.1 ")}},
 		{"bullets and nothing", []item{direct("1", "3", "- "), direct("1", "4", "")}},
 		{"a format for newer readers", []item{direct("1", "6", "i ")}},
+		{"zeros in front", []item{direct("1", "7", "001 "), direct("1", "7", "002 ")}},
 		{"an override starts the same count again", []item{
 			direct("1", "0", "1. "), direct("2", "0", "8. "), direct("2", "0", "9. "), direct("2", "1", "(1) "), direct("1", "0", "10. "),
 		}},

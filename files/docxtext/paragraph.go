@@ -82,7 +82,7 @@ func namedHeading(name string) int {
 // no address that a reader could use.
 func (w *walker) startHyperlink(e xml.StartElement) {
 	url := ""
-	if id := attr(e, "id"); w.doc.inBody && id != "" {
+	if id := attr(e, "id"); id != "" {
 		url = markdown.Address(w.doc.links[id])
 	}
 	w.story.startLink(url)

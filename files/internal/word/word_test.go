@@ -53,3 +53,28 @@ func TestReader(t *testing.T) {
 	is.Equal(err, context.Canceled)
 	is.Equal(r.Err(), context.Canceled)
 }
+
+func TestNumberFormats(t *testing.T) {
+	for _, c := range []struct {
+		n      int
+		format string
+		want   string
+	}{
+		{7, "decimal", "7"}, {7, "decimalZero", "07"}, {12, "decimalZero", "12"},
+		{1, "lowerLetter", "a"}, {26, "upperLetter", "Z"}, {28, "lowerLetter", "bb"}, {0, "upperLetter", "0"}, {1 << 30, "lowerLetter", "1073741824"},
+		{1994, "upperRoman", "MCMXCIV"}, {4, "lowerRoman", "iv"}, {4000, "upperRoman", "4000"}, {0, "lowerRoman", "0"},
+		{1, "ordinal", "1st"}, {2, "ordinal", "2nd"}, {3, "ordinal", "3rd"}, {4, "ordinal", "4th"}, {12, "ordinal", "12th"}, {21, "ordinal", "21st"},
+		{5, "none", ""}, {5, "bullet", ""}, {5, "unknown", "5"},
+		{7, "numberInDash", "- 7 -"}, {3, "ideographTraditional", "丙"}, {11, "ideographTraditional", "11"}, {12, "ideographZodiac", "亥"},
+		{20, "decimalEnclosedCircle", "⑳"}, {21, "decimalEnclosedCircle", "21"}, {2, "aiueoFullWidth", "イ"}, {2, "ganada", "나"}, {3, "arabicAbjad", "ج"},
+		{10, "ideographDigital", "一〇"}, {12, "decimalFullWidth", "１２"}, {15, "koreanDigital", "일오"},
+		{10, "chineseCounting", "十"}, {21, "chineseCounting", "二十一"}, {100, "chineseCounting", "一○○"},
+		{10, "chineseCountingThousand", "十"}, {101, "chineseCountingThousand", "一百○一"}, {110, "chineseCountingThousand", "一百一十"},
+		{111, "japaneseCounting", "百十一"}, {2020, "japaneseCounting", "二千二十"}, {11, "koreanCounting", "십일"},
+		{10, "chineseLegalSimplified", "壹拾"}, {1005, "ideographLegalTraditional", "壹仟零伍"}, {0, "japaneseCounting", "〇"},
+	} {
+		if got := word.Number(c.n, c.format); got != c.want {
+			t.Errorf("word.Number(%d, %q) = %q, want %q", c.n, c.format, got, c.want)
+		}
+	}
+}
