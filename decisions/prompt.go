@@ -22,7 +22,7 @@ const reminder = "Reply with the label only.\n\n"
 // prefix returns what all questions of a decision are asked about.
 func (p *parsed) prefix() []model.Part {
 	parts := make([]model.Part, 0, 1+len(p.images))
-	parts = append(parts, model.Text(p.examples+model.Quote(p.state)+"\n\n"))
+	parts = append(parts, model.Text(model.QuoteWithin(p.examples, p.state, "\n\n")))
 	for _, img := range p.images {
 		parts = append(parts, img)
 	}

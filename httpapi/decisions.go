@@ -49,7 +49,7 @@ func (a *API) decide(c *call) error {
 // the criteria, which package decisions reads. Of a list that is too long it
 // reads one element too many, for that package to refuse.
 func decodeDecision(root *jsonin.Node) (*decisions.Request, error) {
-	req := &decisions.Request{Model: root.Field("model").Text(), State: root.Field("state").Raw()}
+	req := &decisions.Request{Model: root.Field("model").Text(), State: root.Field("state").Shared()}
 	for q := range root.Field("questions").Fields() {
 		req.Questions = append(req.Questions, decisions.Question{
 			Name:         q.Name(),

@@ -44,7 +44,7 @@ func (p *pipes) Close() error {
 
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// slowClient is a connection to a server over a script, and a key.
+// slowClient is a connection to a server over a model, and a key.
 type slowClient struct {
 	net.Conn
 	api   *API
@@ -53,9 +53,9 @@ type slowClient struct {
 }
 
 // newSlowClient is called in a bubble of synctest.
-func newSlowClient(t *testing.T, script *modeltest.Script) *slowClient {
+func newSlowClient(t *testing.T, backend model.Backend) *slowClient {
 	t.Helper()
-	a := newAdminAPI(t, svc.Options{Backend: script, Now: time.Now}, Options{})
+	a := newAdminAPI(t, svc.Options{Backend: backend, Now: time.Now}, Options{})
 	_, key := newLimited(t, a, 0, 0)
 	listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: a, IdleTimeout: time.Minute}

@@ -12,13 +12,17 @@ import (
 // the text has these quotation marks, the marks and letters after them that the
 // text does not have: nothing in the text can look like its end. Equal texts are
 // quoted alike, so that a model server can keep the beginning of a prompt.
-func Quote(text string) string {
+func Quote(text string) string { return QuoteWithin("", text, "") }
+
+// QuoteWithin is Quote with something before and behind it, without a copy of the
+// text between.
+func QuoteWithin(before, text, behind string) string {
 	boundary := `"""`
 	for sum := [sha256.Size]byte{}; strings.Contains(text, boundary); {
 		sum = sha256.Sum256(append(sum[:], text...))
 		boundary = `"""` + hex.EncodeToString(sum[:6])
 	}
-	return boundary + "\n" + text + "\n" + boundary
+	return before + boundary + "\n" + text + "\n" + boundary + behind
 }
 
 // Quoted returns the document as it stands in a prompt: its name, of which

@@ -162,6 +162,15 @@ func (n *Node) Raw() json.RawMessage {
 	return json.RawMessage(n.raw)
 }
 
+// Shared is Raw without a copy: the bytes are part of the document, all of which
+// is kept with them, and must not be changed.
+func (n *Node) Shared() json.RawMessage {
+	if n.Absent() {
+		return nil
+	}
+	return unsafe.Slice(unsafe.StringData(n.raw), len(n.raw))
+}
+
 // Object returns n and records an error unless it is an object or absent.
 func (n *Node) Object() *Node {
 	if !n.Absent() && !n.IsObject() {

@@ -1,0 +1,43 @@
+package httpapi
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
+)
+
+// TestABodyCostsThreeTimesItsSize follows the heap while large bodies are on their
+// way to a model. The body that is sent is not counted.
+func TestABodyCostsThreeTimesItsSize(t *testing.T) {
+	const (
+		size = 4 << 20
+		most = 3*size + size/8 // with what a request costs that has no body to speak of
+	)
+	a := newBareAPI(t, svc.Options{Backend: modeltest.New()}, Options{})
+	_, key := newLimited(t, a, 0, 0)
+	for name, text := range map[string]string{
+		"words":   strings.Repeat("word ", size/5),
+		"spaces":  strings.Repeat(" ", size),
+		"escapes": strings.Repeat(`\n`, size/2),
+	} {
+		for path, body := range map[string]string{
+			"/v1/chat/completions": `{"model":"svc-preview","messages":[{"role":"user","content":"` + text + `"}]}`,
+			"/v1/responses":        `{"model":"svc-preview","input":[{"role":"user","content":"` + text + `"}]}`,
+			decisionsPath:          `{"model":"svc-snap-preview","state":"` + text + `","questions":{"q":{"type":"noul","instructions":"x"}}}`,
+		} {
+			t.Run(name+" "+path, func(t *testing.T) {
+				w := watchHeap()
+				r := httptest.NewRequest("POST", path, strings.NewReader(body))
+				r.Header.Set("Authorization", "Bearer "+key)
+				recorder := httptest.NewRecorder()
+				a.ServeHTTP(recorder, r)
+				if grown := w.growth(); recorder.Code != 400 || grown > most {
+					t.Errorf("got %d, and the heap grew by %.2f times the body: %.200s", recorder.Code, float64(grown)/size, recorder.Body)
+				}
+			})
+		}
+	}
+}
