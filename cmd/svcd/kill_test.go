@@ -145,6 +145,7 @@ func (s *killable) begin(t *testing.T, body string) string {
 type killable struct {
 	url     string
 	process *exec.Cmd
+	said    lines // its log
 }
 
 func startServer(t *testing.T, data string, flags ...string) *killable {
@@ -152,6 +153,7 @@ func startServer(t *testing.T, data string, flags ...string) *killable {
 	flags = append([]string{"-addr", "127.0.0.1:0", "-data", data, "-api-key", killKey}, flags...)
 	s := &killable{process: exec.Command(os.Args[0], flags...)}
 	s.process.Env = append(os.Environ(), killChild+"=1")
+	s.process.Stderr = &s.said
 	out, err := s.process.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -10,10 +10,15 @@ import (
 // queue lets a number of requests at a time to a server. Those that wait are let
 // in by whose they are: next comes the tenant with the fewest requests there, and
 // among equals the one whose last turn is longest ago. So nobody's burst makes
-// others wait for more than their turn.
+// others wait for more than their turn. Nor may anybody's long answers: while
+// others use the server too a tenant has at most three quarters of the places that
+// those leave, so that there is one for who comes next.
 type queue struct {
 	mu      sync.Mutex
+	places  int
 	free    int
+	latest  use // of the server
+	before  use // the latest one of another tenant than that
 	turns   uint64
 	tenants map[string]*share // those with a request there or waiting
 	waiting []*waiter         // in the order in which they came
@@ -25,13 +30,22 @@ type share struct {
 	last             uint64 // its last turn
 }
 
+// use is when a tenant last asked for a place.
+type use struct {
+	tenant string
+	at     time.Time
+}
+
+// usedLately is for how long a tenant that used a server has places kept for it.
+const usedLately = 30 * time.Second
+
 type waiter struct {
 	tenant string
 	turn   chan struct{} // closed when it is let in
 }
 
 func newQueue(places int) *queue {
-	return &queue{free: places, tenants: map[string]*share{}}
+	return &queue{places: places, free: places, tenants: map[string]*share{}}
 }
 
 // enter takes a place, and waits for one as long as is given. It returns errQueue
@@ -46,13 +60,21 @@ func (q *queue) enter(ctx context.Context, tenant string, wait time.Duration) er
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	select {
-	case <-w.turn:
-		return nil
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-timer.C:
-		err = errQueue
+	again := time.NewTicker(time.Second) // places are not kept for ever
+	defer again.Stop()
+	for err == nil {
+		select {
+		case <-w.turn:
+			return nil
+		case <-again.C:
+			q.mu.Lock()
+			q.admit()
+			q.mu.Unlock()
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-timer.C:
+			err = errQueue
+		}
 	}
 	q.giveUp(w)
 	return err
@@ -62,13 +84,17 @@ func (q *queue) enter(ctx context.Context, tenant string, wait time.Duration) er
 func (q *queue) join(tenant string, wait bool) (*waiter, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.latest.tenant != tenant {
+		q.before = q.latest
+	}
+	q.latest = use{tenant, time.Now()}
 	s := q.tenants[tenant]
 	if s == nil && (q.free > 0 || wait) {
 		s = &share{}
 		q.tenants[tenant] = s
 	}
 	switch {
-	case q.free > 0:
+	case q.free > 0 && q.may(tenant, s):
 		q.take(s)
 		return nil, nil
 	case !wait:
@@ -116,20 +142,47 @@ func (q *queue) take(s *share) {
 func (q *queue) release(tenant string) {
 	q.free++
 	q.tenants[tenant].running--
-	if len(q.waiting) > 0 {
-		q.next()
-	}
+	q.admit()
 	q.forget(tenant)
 }
 
-// next lets in the one whose turn it is.
-func (q *queue) next() {
-	first := 0
+// admit lets in as many as may have what is free.
+func (q *queue) admit() {
+	for q.free > 0 && q.next() {
+	}
+}
+
+// may reports whether a tenant may have one place more.
+func (q *queue) may(tenant string, s *share) bool {
+	other := q.latest
+	if other.tenant == tenant {
+		other = q.before
+	}
+	if other.tenant == "" || time.Since(other.at) > usedLately {
+		return true
+	}
+	others := q.places - q.free - s.running
+	return s.running < max(1, (q.places-others)*3/4)
+}
+
+// next lets in the one whose turn it is, and reports whether there is one.
+func (q *queue) next() bool {
+	first := -1
 	for i, w := range q.waiting {
-		s, best := q.tenants[w.tenant], q.tenants[q.waiting[first].tenant]
-		if s.running < best.running || s.running == best.running && s.last < best.last {
-			first = i
+		s := q.tenants[w.tenant]
+		if !q.may(w.tenant, s) {
+			continue
 		}
+		if first >= 0 {
+			best := q.tenants[q.waiting[first].tenant]
+			if s.running > best.running || s.running == best.running && s.last >= best.last {
+				continue
+			}
+		}
+		first = i
+	}
+	if first < 0 {
+		return false
 	}
 	w := q.waiting[first]
 	q.waiting = slices.Delete(q.waiting, first, first+1)
@@ -137,6 +190,7 @@ func (q *queue) next() {
 	s.waiting--
 	q.take(s)
 	close(w.turn)
+	return true
 }
 
 func (q *queue) forget(tenant string) {

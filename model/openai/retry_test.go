@@ -252,6 +252,35 @@ func TestPlacesGoRoundByTenant(t *testing.T) {
 	})
 }
 
+// TestPlacesAreKeptForOthers while there are others: who is alone has all places.
+func TestPlacesAreKeptForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(8)
+		takes := func(tenant string, want int) {
+			t.Helper()
+			n := 0
+			for q.enter(t.Context(), tenant, 0) == nil {
+				n++
+			}
+			if n != want {
+				t.Errorf("%s got %d places, want %d", tenant, n, want)
+			}
+		}
+		takes("a", 8)
+		for range 8 {
+			q.leave("a")
+		}
+		takes("b", 6)
+		takes("c", 1)
+		takes("d", 1) // one that has none gets the last one
+		for range 6 {
+			q.leave("b")
+		}
+		time.Sleep(usedLately + time.Second)
+		takes("c", 6) // but the one of d
+	})
+}
+
 func TestWaitingForAPlaceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
