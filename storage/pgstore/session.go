@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -21,9 +22,17 @@ type session struct {
 	begun string        // the statement that begins it
 	conn  *pgxpool.Conn // nil until it has begun
 	err   error         // why nothing can be read or written any more
+
+	got map[string][]byte // small values that were read: they stay what they are until the end
 }
 
 var _ txn.Reader = (*session)(nil)
+
+// How much of what a transaction has read it keeps, for who reads it again.
+const (
+	keepBytes = 4 << 10 // of one value
+	keepKeys  = 16
+)
 
 func (s *Store) begin(ctx context.Context, ns storage.Namespace, statement string) *session {
 	return &session{store: s, ctx: ctx, ns: []byte(ns), begun: statement}
@@ -105,6 +114,9 @@ func (t *session) read(row func(pgx.Rows) error, statement string, args []any) (
 
 // Get implements txn.Reader.
 func (t *session) Get(key []byte) ([]byte, error) {
+	if value, ok := t.got[string(key)]; ok && t.err == nil {
+		return slices.Clone(value), nil
+	}
 	var value []byte
 	found := false
 	err := t.query(func(rows pgx.Rows) error {
@@ -118,6 +130,12 @@ func (t *session) Get(key []byte) ([]byte, error) {
 		return nil, storage.ErrNotFound
 	case value == nil:
 		value = []byte{}
+	}
+	if len(value) <= keepBytes && len(t.got) < keepKeys {
+		if t.got == nil {
+			t.got = map[string][]byte{}
+		}
+		t.got[string(key)] = slices.Clone(value)
 	}
 	return value, nil
 }
