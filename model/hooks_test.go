@@ -207,5 +207,5 @@ func TestHooksSeeWholeDecisions(t *testing.T) {
 	is.Equal(string(req.State), `"1234"`)
 	_, err = model.Use(b).Decide(t.Context(), &model.DecideRequest{State: []byte(`"left"`)})
 	is.True(errors.Is(err, model.ErrUndecided))
-	is.True(!model.Use(model.WithHooks(&modeltest.Script{}, model.Hooks{Before: func(context.Context, *model.Call) error { return nil }})).Decides())
+	is.True(!model.Use(model.WithHooks(modeltest.Plain(&modeltest.Script{}), model.Hooks{Before: func(context.Context, *model.Call) error { return nil }})).Decides())
 }

@@ -27,7 +27,7 @@ func (judge) Decide(_ context.Context, req *model.DecideRequest) (*model.Decisio
 // it left to scoring.
 func TestWholeDecisionsAreMeasured(t *testing.T) {
 	tel := telemetry.New(telemetry.Options{})
-	if _, ok := driver.As[model.Decider](tel.Backend(&modeltest.Script{})); ok {
+	if _, ok := driver.As[model.Decider](tel.Backend(modeltest.Plain(&modeltest.Script{}))); ok {
 		t.Error("a backend that cannot decide can, once wrapped")
 	}
 	models := model.Use(tel.Backend(judge{&modeltest.Script{}}))

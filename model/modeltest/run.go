@@ -47,6 +47,9 @@ func Run(t *testing.T, open func(*testing.T) model.Backend, opts Options) {
 	if _, ok := driver.As[model.Scorer](b); ok {
 		rules = append(rules, scoreRules...)
 	}
+	if newSubject(b, opts).decides(t.Context()) {
+		rules = append(rules, decideRules...)
+	}
 	if newSubject(b, opts).embedder != "" {
 		rules = append(rules, embedRules...)
 	}

@@ -41,6 +41,10 @@ type Script struct {
 	// [Distribution] makes one from a table.
 	Scores func(context.Context, *model.ScoreRequest) (*model.Scores, error)
 
+	// Decisions answers Decide; nil leaves every decision to Score. It may be called
+	// concurrently.
+	Decisions func(context.Context, *model.DecideRequest) (*model.Decision, error)
+
 	// Embeddings answers Embed; nil makes vectors of three numbers, or as many as
 	// are wanted, that begin with a 1, and counts as EstimateTokens does. It may be
 	// called concurrently.
@@ -63,6 +67,7 @@ type Script struct {
 var (
 	_ model.Backend      = (*Script)(nil)
 	_ model.Scorer       = (*Script)(nil)
+	_ model.Decider      = (*Script)(nil)
 	_ model.Embedder     = (*Script)(nil)
 	_ model.Lister       = (*Script)(nil)
 	_ model.TokenCounter = (*Script)(nil)
@@ -138,6 +143,21 @@ func (s *Script) Score(ctx context.Context, req *model.ScoreRequest) (*model.Sco
 		return s.Scores(ctx, req)
 	}
 	return scoresOf(req, func(model.Option) float64 { return 1 }), nil
+}
+
+// Decide implements [model.Decider].
+func (s *Script) Decide(ctx context.Context, req *model.DecideRequest) (*model.Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.Decisions == nil {
+		return nil, model.ErrUndecided
+	}
+	s.mu.Lock()
+	s.enter()
+	s.mu.Unlock()
+	defer s.end()
+	return s.Decisions(ctx, req)
 }
 
 // Embed implements [model.Embedder].
@@ -219,7 +239,8 @@ func (s *Script) ScoreCalls() []ScoreCall {
 	return slices.Clone(s.scores)
 }
 
-// UnderWay returns how many calls of Generate, Score and Embed are under way.
+// UnderWay returns how many calls of Generate, Score, Decide and Embed are under
+// way.
 func (s *Script) UnderWay() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -143,3 +143,20 @@ func TestScriptConforms(t *testing.T) {
 		return &Script{Respond: func(*model.Request) Answer { return Text("One.", " Two.") }}
 	}, Options{Scripted: true})
 }
+
+func TestScriptThatDecidesConforms(t *testing.T) {
+	Run(t, func(*testing.T) model.Backend {
+		return &Script{
+			Respond: func(*model.Request) Answer { return Text("One.", " Two.") },
+			Decisions: func(_ context.Context, req *model.DecideRequest) (*model.Decision, error) {
+				d := &model.Decision{StateTokens: 1, QuestionTokens: 1}
+				for i := range req.Questions {
+					p := make([]float64, len(req.Questions[i].Options))
+					p[0] = 1
+					d.Probabilities = append(d.Probabilities, p)
+				}
+				return d, nil
+			},
+		}
+	}, Options{Scripted: true})
+}

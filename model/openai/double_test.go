@@ -42,6 +42,9 @@ type double struct {
 	whole          bool   // answers with JSON though a stream was asked for
 	keepTools      bool   // honours tool_choice
 
+	judges  bool // answers POST /v1/systemone
+	counted int  // tokens that it says a decision had; 0: about as many as it has
+
 	exact     string // "llama", "vllm" or "sglang": also what only that kind has
 	slots     int
 	old       bool           // an exact server does not know the fields that came last
@@ -123,6 +126,8 @@ func (d *double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"default_generation_settings":{"n_ctx":%d}}`, d.window)
 	case r.URL.Path == "/v1/chat/completions":
 		d.chat(w, r, gjson.ParseBytes(body))
+	case r.URL.Path == "/v1/systemone" && d.judges:
+		d.judge(w, gjson.ParseBytes(body))
 	case r.URL.Path == "/v1/embeddings":
 		embed(w, gjson.ParseBytes(body))
 	case r.URL.Path == "/tokenize" && d.tokenizer != "":
@@ -142,7 +147,6 @@ func (d *double) tokenize(w http.ResponseWriter, req gjson.Result) {
 	fmt.Fprintf(w, `{"tokens":%s}`, list)
 }
 
-// refuse answers with an error as Ollama writes it.
 // embed gives each text its length and its first byte.
 func embed(w http.ResponseWriter, req gjson.Result) {
 	var vectors []string
@@ -153,6 +157,39 @@ func embed(w http.ResponseWriter, req gjson.Result) {
 	fmt.Fprintf(w, `{"data":[%s]}`, strings.Join(vectors, ","))
 }
 
+// judge decides: every option is as likely as the others of its question.
+func (d *double) judge(w http.ResponseWriter, req gjson.Result) {
+	questions := req.Get("questions").Map()
+	if len(questions) == 0 {
+		refuse(w, http.StatusUnprocessableEntity, "questions: must have 1 to 16 questions")
+		return
+	}
+	answers := map[string]any{}
+	for name, q := range questions {
+		p, n := map[string]float64{}, int(q.Get("criteria.#").Int())
+		if q.Get("criteria").IsObject() {
+			n = len(q.Get("criteria").Map())
+		}
+		q.Get("criteria").ForEach(func(key, _ gjson.Result) bool {
+			option := key.Str
+			if q.Get("type").Str == "score" {
+				option = fmt.Sprint(len(p))
+			}
+			p[option] = 1 / float64(n)
+			return true
+		})
+		answers[name] = map[string]any{"type": q.Get("type").Str, "noul": 0.5, "probabilities": p}
+	}
+	tokens := d.counted
+	if tokens == 0 {
+		tokens = len(req.Get("state").Raw+req.Get("questions").Raw) / 4
+	}
+	w.Header().Set("Content-Type", "application/json")
+	data, _ := json.Marshal(map[string]any{"answers": answers, "usage": map[string]int{"input_tokens": tokens}})
+	w.Write(data)
+}
+
+// refuse answers with an error as Ollama writes it.
 func refuse(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

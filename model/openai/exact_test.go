@@ -551,6 +551,20 @@ func TestCutPromptIsNoAnswer(t *testing.T) {
 	}
 }
 
+// TestCutDecisionIsNoAnswer has a server that decides about a part of the state.
+func TestCutDecisionIsNoAnswer(t *testing.T) {
+	d := (&double{judges: true, counted: 512}).serve(t)
+	state, _ := json.Marshal(strings.Repeat("It rains in the city today. ", 1000))
+	req := &model.DecideRequest{Model: model.DefaultDecider, State: state, Questions: []model.DecideQuestion{
+		{Name: "q", Kind: model.DecideNoul, Instructions: "Does it?", Options: []model.DecideOption{{Name: "Yes"}, {Name: "No"}}}}}
+	_, err := d.backend(t).Decide(t.Context(), req)
+	checkFault(t, err, fault.Rejected, fault.CodeContextLength)
+	req.State = json.RawMessage(`"It rains."`)
+	if _, err := d.backend(t).Decide(t.Context(), req); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestOllamaTellsItsWindow in two places, of which the one about the loaded model
 // counts.
 func TestOllamaTellsItsWindow(t *testing.T) {

@@ -17,6 +17,7 @@ func TestBackendConforms(t *testing.T) {
 			return &double{reasoning: "Hm, let me see.", thoughts: "think", tokenizer: "llama"}
 		},
 		"no usage, no streams":  func() *double { return &double{noUsage: true, whole: true} },
+		"decides by itself":     func() *double { return &double{judges: true} },
 		"no usage, tool_choice": func() *double { return &double{noUsage: true, keepTools: true} },
 	}
 	for name, open := range doubles {
