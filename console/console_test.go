@@ -8,6 +8,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -370,5 +371,26 @@ func TestOptions(t *testing.T) {
 	second.ServeHTTP(w, r)
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `href="/ui/usage"`) {
 		t.Errorf("on the other replica: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestSize holds that all that the console adds to the program stays small.
+func TestSize(t *testing.T) {
+	var size int64
+	for _, dir := range []string{"static", "templates"} {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			info, err := file.Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			size += info.Size()
+		}
+	}
+	if size == 0 || size > 300_000 {
+		t.Errorf("scripts, styles and templates are %d bytes, want at most 300,000", size)
 	}
 }
