@@ -68,7 +68,7 @@ func (d *decidingServer) over(t *testing.T, change ...func(*openai.Model)) *deci
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
 	m := openai.Model{
-		Info: model.Info{ID: model.DefaultDecider, Decides: true}, Vision: true,
+		Info:    model.Info{ID: model.DefaultDecider, Decides: true},
 		Targets: []openai.Target{{Server: &openai.Server{URL: server.URL + "/v1"}, Model: "judge"}},
 	}
 	for _, c := range change {

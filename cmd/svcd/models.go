@@ -203,7 +203,7 @@ func (d *decoder) server(n *jsonin.Node) *openai.Server {
 
 // model decodes a model, whose prices and name are up to the caller.
 func (d *decoder) model(n *jsonin.Node, name string) openai.Model {
-	only(n, "id", "owned_by", "generates", "decides", "embeds", "context_window", "vision", "reasoning_efforts", "debias",
+	only(n, "id", "owned_by", "generates", "decides", "embeds", "context_window", "images", "vision", "reasoning_efforts", "debias",
 		"ask_probabilities", "prices", "targets", "aliases", "label_mass", "prior_states")
 	m := openai.Model{
 		Info: model.Info{
@@ -211,7 +211,7 @@ func (d *decoder) model(n *jsonin.Node, name string) openai.Model {
 			Generates: n.Field("generates").True(), Embeds: n.Field("embeds").True(), Debias: orders(n.Field("debias")),
 			PriorStates: positive(n.Field("prior_states")),
 		},
-		Vision: n.Field("vision").True(), AskProbabilities: n.Field("ask_probabilities").True(),
+		NoImages: noImages(n), AskProbabilities: n.Field("ask_probabilities").True(),
 	}
 	m.Info.Decides, m.Decides = decides(n.Field("decides"))
 	if mass := n.Field("label_mass").Number(); mass != nil {
@@ -297,6 +297,18 @@ func decides(n *jsonin.Node) (bool, openai.Decides) {
 		n.Fail("must be true, false, systemone, decisions or labels")
 	}
 	return true, way
+}
+
+// noImages decodes whether a model refuses images: not where nothing is said.
+// vision is the older name.
+func noImages(n *jsonin.Node) bool {
+	said := n.Field("images")
+	if older := n.Field("vision"); said.Absent() {
+		said = older
+	} else if !older.Absent() {
+		older.Fail("is the older name of images, which is there too")
+	}
+	return !said.Absent() && !said.True()
 }
 
 // orders decodes in how many orders a question is asked; true is two.

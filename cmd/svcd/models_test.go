@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ const wholeConfig = `{
     {"id": "svc-preview", "owned_by": "us", "generates": true, "context_window": 32768,
      "reasoning_efforts": {"low": "low", "max": "high"}, "prices": {"input": "0.5", "output": 2},
      "targets": [{"server": "gpu", "model": "qwen"}, {"server": "cloud", "model": "gpt"}]},
-    {"id": "svc-snap-preview", "decides": true, "vision": true, "debias": true, "ask_probabilities": true,
+    {"id": "svc-snap-preview", "decides": true, "images": false, "debias": true, "ask_probabilities": true,
      "targets": [{"server": "gpu", "model": "qwen", "no_thinking": "template"}]}
   ],
   "others": {"generates": true, "reasoning_efforts": ["none"], "targets": [{"server": "cloud"}]},
@@ -55,8 +56,8 @@ func TestParseModels(t *testing.T) {
 					Targets: []openai.Target{{Server: gpu, Model: "qwen"}, {Server: cloud, Model: "gpt"}},
 				},
 				{
-					Info:   model.Info{ID: "svc-snap-preview", Decides: true, Debias: 2},
-					Vision: true, AskProbabilities: true,
+					Info:     model.Info{ID: "svc-snap-preview", Decides: true, Debias: 2},
+					NoImages: true, AskProbabilities: true,
 					Targets: []openai.Target{{Server: gpu, Model: "qwen", NoThinking: openai.TemplateOff}},
 				},
 			},
@@ -225,5 +226,23 @@ func TestDocumentedConfigurations(t *testing.T) {
 	}
 	if configs != 3 {
 		t.Errorf("found %d configurations", configs)
+	}
+}
+
+// TestImages reads whether models refuse images: only those that are said to.
+func TestImages(t *testing.T) {
+	for given, want := range map[string]string{
+		``: "false", `"images":true,`: "false", `"images":false,`: "true", `"vision":true,`: "false", `"vision":false,`: "true",
+		`"images":1,`:                  "models[0].images must be a boolean.",
+		`"images":true,"vision":true,`: "models[0].vision is the older name of images, which is there too.",
+	} {
+		m, err := parseModels([]byte(`{"servers":{"s":{"url":"http://h/v1"}},"models":[{"id":"m",`+given+`"decides":true,"targets":[{"server":"s"}]}]}`), getenv)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = fmt.Sprint(m.options.Models[0].NoImages)
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", given, got, want)
+		}
 	}
 }

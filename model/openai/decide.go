@@ -62,7 +62,7 @@ func (b *Backend) Decide(ctx context.Context, req *model.DecideRequest) (*model.
 	if m == nil {
 		return nil, notFound(req.Model, nil)
 	}
-	if m.Decides == ByLabels || !m.Vision && hasImages(req) {
+	if m.Decides == ByLabels || m.NoImages && hasImages(req) {
 		return nil, model.ErrUndecided
 	}
 	var decision *model.Decision

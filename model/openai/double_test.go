@@ -82,7 +82,7 @@ func (d *double) backend(t testing.TB, options ...func(*Options)) *Backend {
 	target := []Target{{Server: server, Model: "double"}}
 	o := Options{Logger: slog.New(slog.DiscardHandler), Models: []Model{
 		{Info: model.Info{ID: model.DefaultGenerator, Generates: true, Embeds: true}, Targets: target},
-		{Info: model.Info{ID: model.DefaultDecider, Decides: true}, Vision: true, Targets: target},
+		{Info: model.Info{ID: model.DefaultDecider, Decides: true}, Targets: target},
 	}}
 	for _, option := range options {
 		option(&o)

@@ -96,8 +96,8 @@ func (a *answer) run() error {
 // check refuses a request that servers would take and answer wrongly.
 func (b *Backend) check(ctx context.Context, m *served, req *model.Request) error {
 	for i := range req.Messages {
-		if !m.Vision && slices.ContainsFunc(req.Messages[i].Parts, isImage) {
-			return errNoVision()
+		if m.NoImages && slices.ContainsFunc(req.Messages[i].Parts, isImage) {
+			return errNoImages()
 		}
 	}
 	info := m.info()
@@ -105,7 +105,7 @@ func (b *Backend) check(ctx context.Context, m *served, req *model.Request) erro
 	return model.Use(b).CheckWindow(ctx, info, req)
 }
 
-func errNoVision() error { return rejected("The model does not read images.", nil) }
+func errNoImages() error { return rejected("The model does not read images.", nil) }
 
 func notFound(id string, cause error) error {
 	e := fault.Missing(model.CodeNotFound, "generation model", id)

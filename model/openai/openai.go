@@ -50,9 +50,10 @@ type Options struct {
 type Model struct {
 	Info model.Info
 
-	// Vision says that the model reads images. Others are not sent any: servers
-	// take them and answer as if they had seen them.
-	Vision bool
+	// NoImages says that the model does not read images: requests with some are
+	// refused. Without it images are passed on, and the caller is told where the
+	// server refuses them. Some servers take them and answer as if they had seen them.
+	NoImages bool
 
 	// Efforts maps reasoning efforts to what the servers call them; empty leaves
 	// the field out of the request. An effort that is not in it is sent as it is.

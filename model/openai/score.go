@@ -38,8 +38,8 @@ func (b *Backend) Score(ctx context.Context, req *model.ScoreRequest) (*model.Sc
 	if m == nil {
 		return nil, notFound(req.Model, nil)
 	}
-	if !m.Vision && (len(req.Images) > 0 || slices.ContainsFunc(req.State, isImage)) {
-		return nil, errNoVision()
+	if m.NoImages && (len(req.Images) > 0 || slices.ContainsFunc(req.State, isImage)) {
+		return nil, errNoImages()
 	}
 	read := b.readScores
 	if m.AskProbabilities {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -270,6 +271,8 @@ func (s *server) classify(status int, text []byte, after time.Duration) *failure
 		f.fault = fault.ContextLength("The prompt does not fit the model's context window.")
 		f.fault.Err = cause
 		f.window = toldWindow(text)
+	case status >= http.StatusBadRequest && noImages.Match(text):
+		f.fault = refusal(text, cause)
 	case status == http.StatusRequestTimeout || status >= 500:
 		f.passing, f.sick = true, true
 		f.fault = fault.Upstreamf(cause, "The model server failed.")
@@ -279,10 +282,21 @@ func (s *server) classify(status int, text []byte, after time.Duration) *failure
 		f.passing = true
 		f.fault = fault.Upstreamf(cause, "The model server cannot be used.")
 	default:
-		f.fault = rejected("The model does not take this request.", cause)
-		if said := told(text); said != "" {
-			f.fault.Message = "The model does not take this request: " + said
-		}
+		f.fault = refusal(text, cause)
+	}
+	return f
+}
+
+// noImages is how servers say that a model reads no images where their status says
+// another thing: llama.cpp (500), Ollama's runner, and OpenRouter (404).
+var noImages = regexp.MustCompile(`(?i)image input is not supported|missing data required for image input|support image input`)
+
+// refusal returns the error for a request that a server does not take, with what
+// the server says of it.
+func refusal(text []byte, cause error) *fault.Error {
+	f := rejected("The model does not take this request.", cause)
+	if said := told(text); said != "" {
+		f.Message = "The model does not take this request: " + said
 	}
 	return f
 }
@@ -323,7 +337,7 @@ func (x *exchange) unended(cause error) error {
 // answer. Some say there which status it would have had.
 func (x *exchange) reported(report gjson.Result, data []byte) error {
 	text := data[:min(len(data), maxErrorBody)]
-	if overWindow(text) {
+	if overWindow(text) || noImages.Match(text) {
 		return x.server.classify(http.StatusBadRequest, text, 0)
 	}
 	if status := int(report.Get("code").Int()); status >= 400 && status < 600 {

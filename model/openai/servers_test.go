@@ -370,18 +370,18 @@ func TestStartComesWithTheFirstThought(t *testing.T) {
 	}
 }
 
-func TestImagesGoOnlyToModelsThatSee(t *testing.T) {
+func TestImagesDoNotGoToModelsThatDoNotSee(t *testing.T) {
 	image := model.Image{MediaType: "image/png", Data: []byte("png"), Width: 8, Height: 8}
-	for _, vision := range []bool{false, true} {
+	for _, blind := range []bool{true, false} {
 		d := (&double{}).serve(t)
-		b := d.backend(t, withModel(func(m *Model) { m.Vision = vision }))
+		b := d.backend(t, withModel(func(m *Model) { m.NoImages = blind }))
 		req := ask("x")
 		req.Messages[0].Parts = append(req.Messages[0].Parts, image)
 		a := fold(t.Context(), b, req)
 		judged := question("A", "B")
 		judged.State = append(judged.State, image)
 		_, err := b.Score(t.Context(), judged)
-		if !vision {
+		if blind {
 			checkFault(t, a.err, fault.Rejected, "request_rejected")
 			checkFault(t, err, fault.Rejected, "request_rejected")
 			if len(d.seen()) != 0 {
