@@ -28,17 +28,25 @@ func startsRTL(s string) bool {
 }
 
 // logicalOrder turns a line in visual order into reading order.
-func logicalOrder(visual []rune) []rune {
+func logicalOrder(visual []rune) []rune { return reorder(visual, isMostlyRTL(visual)) }
+
+// isMostlyRTL reports whether a line is one from right to left.
+func isMostlyRTL(runes []rune) bool {
 	rtl, ltr := 0, 0
-	for _, r := range visual {
+	for _, r := range runes {
 		if isRTL(r) {
 			rtl++
 		} else if unicode.IsLetter(r) {
 			ltr++
 		}
 	}
-	out := slices.Clone(visual)
-	if rtl < ltr { // a left-to-right line with some words the other way
+	return rtl >= ltr
+}
+
+// reorder turns visual order into reading order, and reading order into visual order.
+func reorder(runes []rune, rtl bool) []rune {
+	out := slices.Clone(runes)
+	if !rtl { // a left-to-right line with some words the other way
 		reverseRuns(out, func(r rune) bool { return isRTL(r) && !isLTR(r) }, isLTR)
 		return out
 	}

@@ -19,6 +19,7 @@ const (
 
 // readingOrder returns the lines in the order in which to read them.
 func readingOrder(lines []line) []line {
+	lines = verticalOrder(lines)
 	gutter, ok := findGutter(lines)
 	if !ok {
 		return lines

@@ -15,8 +15,8 @@ type compositeFont struct {
 	program  map[uint32]string
 	unicode  bool // CIDs are taken for Unicode
 	vertical bool
-	widths   map[uint32]float64
-	usual    float64          // width of CIDs that widths lacks
+	widths                    // downwards in vertical text
+	across   widths           // of glyphs of vertical text
 	seen     map[uint32]glyph // glyphs shown before, by code and length
 }
 
@@ -41,11 +41,17 @@ func (c *compositeFont) cid(code uint32, raw string) uint32 {
 	return c.ordering.cidOfText(c.charset.decode(raw))
 }
 
-func (c *compositeFont) width(cid uint32) float64 {
-	if w, ok := c.widths[cid]; ok {
-		return w
+// widths are those of glyphs by CID.
+type widths struct {
+	byCID map[uint32]float64
+	usual float64 // of CIDs that byCID lacks
+}
+
+func (w widths) width(cid uint32) float64 {
+	if v, ok := w.byCID[cid]; ok {
+		return v
 	}
-	return c.usual
+	return w.usual
 }
 
 // text returns the characters of a code where the font has no ToUnicode.
@@ -79,13 +85,14 @@ func (d *document) readComposite(n node, needProgram bool) *compositeFont {
 	if descendant.isArray() {
 		descendant = descendant.index(0)
 	}
-	c := &compositeFont{usual: 1, widths: map[uint32]float64{}, seen: map[uint32]glyph{}}
+	c := &compositeFont{seen: map[uint32]glyph{}}
 	c.ordering = collections()[descendant.key("CIDSystemInfo").key("Ordering").bytes()]
 	d.readCodes(c, n.key("Encoding"))
-	if w, ok := descendant.key("DW").float(); ok {
-		c.usual = w / 1000
+	c.widths = readWidths(descendant.key("W"), descendant.key("DW"), 1, 1000)
+	if c.vertical {
+		c.across = c.widths
+		c.widths = readWidths(descendant.key("W2"), descendant.key("DW2").index(1), 3, -1000)
 	}
-	c.readWidths(descendant.key("W"))
 	if needProgram && c.charset == nil {
 		to := n.key("ToUnicode")
 		c.program = d.cidTexts(descendant)
@@ -125,8 +132,13 @@ func (d *document) readCodes(c *compositeFont, enc node) {
 // maxWidths bounds the widths that a W array sets.
 const maxWidths = 400_000
 
-// readWidths reads the W array (9.7.4.3): "first [w w w]" or "first last w".
-func (c *compositeFont) readWidths(w node) {
+// readWidths reads the W array (9.7.4.3), "first [w w w]" or "first last w", or the
+// W2 array, which has so many numbers for each glyph and the extent first.
+func readWidths(w, usual node, numbers int, unit float64) widths {
+	out := widths{map[uint32]float64{}, 1}
+	if v, ok := usual.float(); ok {
+		out.usual = v / unit
+	}
 	n := w.length()
 	set := 0
 	for i := 0; i < n && set < maxWidths; {
@@ -138,10 +150,10 @@ func (c *compositeFont) readWidths(w node) {
 		}
 		second := w.index(i + 1)
 		if second.isArray() {
-			for j := range min(second.length(), 0x10000) {
+			for j := range min(second.length()/numbers, 0x10000) {
 				set++
-				if x, ok := second.index(j).float(); ok {
-					c.widths[uint32(first)+uint32(j)] = x / 1000
+				if x, ok := second.index(j * numbers).float(); ok {
+					out.byCID[uint32(first)+uint32(j)] = x / unit
 				}
 			}
 			i += 2
@@ -151,11 +163,12 @@ func (c *compositeFont) readWidths(w node) {
 		if x, isWidth := w.index(i + 2).float(); ok && isWidth && last <= 0xffff {
 			for cid := uint32(first); float64(cid) <= last; cid++ {
 				set++
-				c.widths[cid] = x / 1000
+				out.byCID[cid] = x / unit
 			}
 		}
-		i += 3
+		i += 2 + numbers
 	}
+	return out
 }
 
 // cidTexts asks the embedded font program for the characters of its glyphs.

@@ -28,7 +28,7 @@
 //   - font.go, simplefont.go, compositefont.go: fonts (9.5 to 9.7)
 //   - encoding.go, glyphs.go, cmap.go, charset.go: from codes to characters (9.10)
 //   - truetype.go, type1.go, cff.go, fontnames.go: what font programs know of it
-//   - layout.go, columns.go, bidi.go, clean.go: from glyphs to words and lines
+//   - layout.go, columns.go, vertical.go, bidi.go, clean.go: from glyphs to words and lines
 //
 // Last the lines become Markdown, where it is certain what they are, without a word
 // more or less. Headings are larger than the usual text, or bold and apart; tables

@@ -12,7 +12,8 @@ import (
 type glyph struct {
 	text    string  // "" if nothing is shown or nothing is known
 	known   bool    // the font tells what the code stands for
-	width   float64 // in text space units, for a font size of 1
+	width   float64 // in text space units, for a font size of 1; downwards in vertical text
+	across  float64 // the width of a glyph of vertical text
 	isSpace bool    // the single-byte code 32, to which word spacing applies
 }
 
@@ -63,7 +64,7 @@ func (f *font) next(s string) (g glyph, rest string) {
 func (f *font) compositeGlyph(code uint32, raw string) glyph {
 	c := f.composite
 	cid := c.cid(code, raw)
-	g := glyph{width: c.width(cid), isSpace: len(raw) == 1 && code == ' '}
+	g := glyph{width: c.width(cid), across: c.across.width(cid), isSpace: len(raw) == 1 && code == ' '}
 	if f.toUnicode != nil {
 		g.text, g.known = f.toUnicode.text(code)
 	}

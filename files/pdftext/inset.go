@@ -39,6 +39,9 @@ func (l *layout) inset(s string, box rectangle) {
 		for j := range ln.at {
 			ln.at[j] = float32(box.left)
 		}
+		if slices.ContainsFunc(runes, isRTL) {
+			ln.backward = 1 // it is in reading order
+		}
 		ln.end = vector{max(box.left, min(box.right, box.left+0.5*size*float64(len(runes)))), y}
 		lines = append(lines, ln)
 		l.runes += len(runes)
@@ -128,10 +131,9 @@ func insertInsets(lines []line, insets [][]line) []line {
 	return append(out, rest...)
 }
 
-// isRowOf reports whether an inset stands in the line. Lines from right to left are
-// left as they are.
+// isRowOf reports whether an inset stands in the line.
 func (ln line) isRowOf(in line) bool {
-	if ln.forward+ln.backward+in.forward+in.backward > 0 || len(ln.text) > maxJoined {
+	if len(ln.text) > maxJoined {
 		return false
 	}
 	shift := insetShift * max(ln.size, in.size)
@@ -140,7 +142,19 @@ func (ln line) isRowOf(in line) bool {
 
 // distance is how far a line is to the left or right of another.
 func (ln line) distance(other line) float64 {
-	return max(0, ln.start.x-other.end.x, other.start.x-ln.end.x)
+	left, right := ln.edges()
+	otherLeft, otherRight := other.edges()
+	return max(0, left-otherRight, otherLeft-right)
+}
+
+// edges are where a line begins and ends from left to right, about: some are drawn
+// from right to left.
+func (ln line) edges() (left, right float64) {
+	left, right = ln.start.x, ln.end.x
+	if ln.backward > 0 && len(ln.at) > 0 {
+		left, right = min(left, float64(slices.Min(ln.at))), max(right, float64(slices.Max(ln.at)))
+	}
+	return left, right
 }
 
 // rowOf returns the nearest line that an inset stands in, -1 for none.
@@ -175,8 +189,64 @@ func (h heights) above(in line) int {
 	return h.order[from]
 }
 
-// with returns the line with an inset before the first word to the right of it.
+// with returns the line with an inset at its place.
 func (ln line) with(in line) line {
+	if ln.forward+ln.backward+in.forward+in.backward == 0 {
+		return ln.withLevel(in)
+	}
+	rtl := ln.rtl || ln.forward+ln.backward > 0 && isMostlyRTL(ln.text)
+	in = in.inReadingOrder(isMostlyRTL(in.text))
+	ln = ln.inReadingOrder(rtl)
+	if rtl {
+		ln = ln.withLeft(in)
+	} else {
+		ln = ln.withLevel(in)
+	}
+	ln.backward, ln.rtl = 1, rtl
+	return ln
+}
+
+// inReadingOrder turns the characters of a line that are in visual order.
+func (ln line) inReadingOrder(rtl bool) line {
+	if ln.forward <= ln.backward {
+		return ln
+	}
+	ln.text = reorder(ln.text, rtl)
+	if rtl {
+		ln.at = slices.Clone(ln.at)
+		slices.Reverse(ln.at)
+	}
+	ln.forward, ln.backward, ln.gaps = 0, 1, nil
+	return ln
+}
+
+// withLeft returns a line from right to left, in reading order, with an inset before
+// the first word to the left of it.
+func (ln line) withLeft(in line) line {
+	left, right := ln.edges()
+	at := len(ln.text)
+	for _, w := range ln.words() {
+		if float64(ln.at[w.from]) <= in.start.x {
+			at = w.from
+			break
+		}
+	}
+	runes, places := append(slices.Clone(in.text), ' '), slices.Repeat([]float32{float32(in.start.x)}, len(in.text)+1)
+	if at == len(ln.text) {
+		runes = append([]rune{' '}, in.text...)
+	}
+	ln = ln.insert(at, runes, places)
+	if ln.text[max(0, at-1)] == '\t' {
+		ln.text[at-1] = ' '
+	}
+	ln.start.x, ln.end.x, ln.gaps = min(left, in.start.x), max(right, in.end.x), nil
+	ln.shown, ln.large, ln.bold = ln.shown+in.shown, ln.large+in.large, ln.bold+in.bold
+	return ln
+}
+
+// withLevel returns a line from left to right with an inset before the first word to
+// the right of it.
+func (ln line) withLevel(in line) line {
 	at := len(ln.text)
 	for _, w := range ln.words() {
 		if w.left >= in.start.x-0.3*ln.size {

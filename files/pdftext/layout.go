@@ -32,6 +32,7 @@ type placed struct {
 	size       float64
 	bold       bool
 	fixed      bool // of a font whose letters are equally wide
+	vertical   bool // of a font that runs from top to bottom
 }
 
 // line is a row of glyphs.
@@ -46,9 +47,11 @@ type line struct {
 	large     float64 // the sizes of those, added up
 	bold      int     // how many of them are bold
 	fixed     bool    // the first of them is of a font with equally wide letters
+	vertical  bool    // the first of them is of a font that runs from top to bottom
 	gaps      []gap
 	forward   int    // right-to-left letters drawn to the right of the one before
 	backward  int    // and to the left
+	rtl       bool   // it is known to be a line from right to left
 	tail      []rune // what was drawn before text, to the right of it
 	tailAt    []float32
 	tailStart vector
@@ -181,7 +184,7 @@ func (l *layout) separate(p placed, isBlank bool) {
 	switch {
 	case !sameWay || off > lineShift*em:
 		l.breakLine(sameWay && off > blankShift*em)
-	case along > wordGap*em:
+	case along > wordGap*em && !(along < columnGap*em && l.isSpaced(p)):
 		l.wide(p, along/em)
 	case along < -backStep*em:
 		l.back(p, isBlank, rtl)
@@ -190,6 +193,14 @@ func (l *layout) separate(p placed, isBlank bool) {
 	case rtl:
 		l.line.forward++
 	}
+}
+
+// isSpaced reports whether p and the glyph before it are letters of vertical text,
+// which has no words and is spaced to fill its columns.
+func (l *layout) isSpaced(p placed) bool {
+	last, _ := utf8.DecodeLastRuneInString(l.last.text)
+	next, _ := utf8.DecodeRuneInString(p.text)
+	return p.vertical && l.last.vertical && isEastAsian(last) && isEastAsian(next)
 }
 
 // wide adds the space for a gap of so many ems.
@@ -259,7 +270,7 @@ func (l *layout) space(r rune) {
 
 func (l *layout) append(p placed) {
 	if len(l.line.text) == 0 {
-		l.line.start, l.line.direction, l.line.size, l.line.fixed = p.start, p.direction, p.size, p.fixed
+		l.line.start, l.line.direction, l.line.size, l.line.fixed, l.line.vertical = p.start, p.direction, p.size, p.fixed, p.vertical
 	}
 	for _, r := range p.text {
 		l.line.text = append(l.line.text, r)
@@ -330,7 +341,11 @@ func (ln line) string() string {
 	if ln.forward > ln.backward {
 		runes = logicalOrder(runes)
 	}
-	return foldForms(strings.Trim(string(runes), " \t"))
+	s := foldForms(strings.Trim(string(runes), " \t"))
+	if ln.vertical {
+		s = plainVertical(s)
+	}
+	return s
 }
 
 // write adds a line to the text and joins words that were divided.

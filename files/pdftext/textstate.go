@@ -142,16 +142,22 @@ func (s *stream) showGlyph(g glyph) {
 	}
 	// Character spacing is tracking, and as good as part of the glyph, unless
 	// it sets the cells of a table apart or stands in for a word space.
-	extent := spacing
+	extent, vertical := spacing, t.font.vertical()
 	if t.charSpace > maxTracking*math.Abs(t.size) || s.shown < minTracked {
 		extent = 0
 	}
-	direction := vector{rendering[0], rendering[1]}
+	start, direction := rendering, vector{rendering[0], rendering[1]}
 	advance, end := translation((g.width*t.size+spacing)*t.scale, 0), translation((g.width*t.size+extent)*t.scale, 0)
 	switch {
-	case t.font.vertical():
+	case vertical && s.shown <= 2 && !startsEastAsian(g.text):
+		// Placed by itself, mostly in a usual line. The place is above its middle.
+		toPage = translation(-g.across*t.size*t.scale/2, -aboveMiddle*t.size).then(toPage)
+		start = translation(0, t.rise).then(toPage)
+		vertical = false
+		advance, end = translation(0, spacing-g.width*t.size), translation(g.across*t.size*t.scale, 0)
+	case vertical:
 		direction = vector{-rendering[2], -rendering[3]}
-		advance, end = translation(0, spacing-t.size), translation(0, extent-t.size)
+		advance, end = translation(0, spacing-g.width*t.size), translation(0, extent-g.width*t.size)
 	case t.size < 0:
 		direction = direction.times(-1)
 	}
@@ -159,9 +165,9 @@ func (s *stream) showGlyph(g glyph) {
 	s.textMatrix = advance.then(s.textMatrix)
 
 	p := placed{
-		text: g.text, start: vector{rendering[4], rendering[5]}, end: vector{after[4], after[5]},
+		text: g.text, start: vector{start[4], start[5]}, end: vector{after[4], after[5]},
 		size: vector{rendering[2], rendering[3]}.length(), direction: direction.unit(),
-		bold: t.font.bold || t.mode == fillAndStroke, fixed: t.font.fixed,
+		bold: t.font.bold || t.mode == fillAndStroke, fixed: t.font.fixed, vertical: vertical,
 	}
 	if t.font.type3 { // its font size says little
 		if h := p.end.minus(p.start).length(); h > 0 && (p.size < h/3 || p.size > h*20) {
