@@ -68,6 +68,10 @@ type conn struct {
 	left  int       // bytes that may still be read; of the body any number
 	read  bool      // something of the answer has come
 	since time.Time // when it became idle
+
+	full  bool    // the last read got all that it asked for: more is probably there
+	large *[]byte // where ahead is, of largeBuffers
+	ahead []byte  // was read and is not in r yet
 }
 
 // Read implements [io.Reader].
@@ -75,11 +79,38 @@ func (c *conn) Read(p []byte) (int, error) {
 	if c.left == 0 {
 		return 0, errHeader
 	}
-	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	n, err := c.readAhead(p[:min(len(p), c.left)])
 	c.read = c.read || n > 0
 	c.left -= n
 	return n, err
 }
+
+// readAhead reads into a large buffer while more comes than the small one takes,
+// so that an answer at full speed takes few calls of the kernel.
+func (c *conn) readAhead(p []byte) (n int, err error) {
+	if len(c.ahead) == 0 && !c.full {
+		n, err = c.Conn.Read(p)
+		c.full = n == len(p)
+		return n, err
+	}
+	if len(c.ahead) == 0 {
+		c.large = largeBuffers.Get().(*[]byte)
+		n, err = c.Conn.Read(*c.large)
+		c.ahead = (*c.large)[:n]
+		c.full = n == len(*c.large)
+	}
+	n = copy(p, c.ahead)
+	if c.ahead = c.ahead[n:]; len(c.ahead) == 0 {
+		largeBuffers.Put(c.large)
+		c.large, c.ahead = nil, nil
+	} else {
+		err = nil // a connection that is broken says so again
+	}
+	return n, err
+}
+
+// buffered is how many bytes have come and were not read.
+func (c *conn) buffered() int { return c.r.Buffered() + len(c.ahead) }
 
 // RoundTrip implements [http.RoundTripper]. A connection that was kept and breaks
 // at once was given up by the server in the meantime: a new one is taken then.
@@ -107,7 +138,7 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // connBuffer holds a few events of an ordinary stream. It stays small because every
 // open stream has one.
-const connBuffer = 4 << 10
+const connBuffer = 2 << 10
 
 func (d *direct) dial(ctx context.Context) (*conn, error) {
 	nc, err := d.dialer.DialContext(ctx, "tcp", d.address)
@@ -142,7 +173,7 @@ func (c *conn) ask(req *http.Request) (*http.Response, error) {
 	if err := req.Write(b); err != nil {
 		return nil, err
 	}
-	c.left, c.read = maxHeader, false
+	c.left, c.read, c.full = maxHeader, false, false
 	if _, err := c.Write(b.Bytes()); err != nil {
 		return nil, err
 	}
@@ -184,7 +215,7 @@ func (a *directAnswer) finish() {
 		return
 	}
 	a.done = true
-	if !a.stop() || a.last || a.conn.r.Buffered() > 0 {
+	if !a.stop() || a.last || a.conn.buffered() > 0 {
 		a.conn.Close() // nothing is lost with it
 		return
 	}
@@ -197,7 +228,7 @@ func (a *directAnswer) Close() error {
 	if a.done {
 		return nil
 	}
-	if a.conn.r.Buffered() > 0 && a.conn.SetReadDeadline(time.Unix(1, 0)) == nil {
+	if a.conn.buffered() > 0 && a.conn.SetReadDeadline(time.Unix(1, 0)) == nil {
 		if n, err := a.ReadCloser.Read(make([]byte, 1)); n == 0 && err == io.EOF && a.conn.SetReadDeadline(time.Time{}) == nil {
 			a.finish()
 			return nil

@@ -256,6 +256,7 @@ func (a *answer) read(x *exchange) error {
 		return a.end(x, errNoEnd)
 	}
 	events := newEventReader(x.resp.Body)
+	defer events.r.release()
 	var ahead string // the text of the event after this one, where there is more
 	for !a.stopped && a.ctx.Err() == nil {
 		if a.more {

@@ -229,8 +229,7 @@ var (
 // ahead returns the text of the next event where all of it has come already and it
 // is nothing but text. It is still the next one, until skip is called.
 func (e *eventReader) ahead() (text string, ok bool) {
-	buffered, _ := e.r.Peek(e.r.Buffered())
-	data, ok := bytes.CutPrefix(buffered, dataField)
+	data, ok := bytes.CutPrefix(e.r.buffered(), dataField)
 	if !ok {
 		return "", false
 	}
@@ -244,4 +243,4 @@ func (e *eventReader) ahead() (text string, ok bool) {
 }
 
 // skip steps over the event that ahead has returned.
-func (e *eventReader) skip() { _, _ = e.r.Discard(e.aheadLen) }
+func (e *eventReader) skip() { e.r.discard(e.aheadLen) }

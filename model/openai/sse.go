@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -11,10 +10,6 @@ const (
 	// maxEvent bounds the data of one server-sent event and of one line of a
 	// stream, in bytes.
 	maxEvent = 8 << 20
-
-	// readBuffer holds a few events of an ordinary stream. It stays small because
-	// every open stream has one, in front of that of the connection.
-	readBuffer = 2 << 10
 )
 
 // errTooLong is the failure of a stream with a line or event over [maxEvent].
@@ -24,7 +19,7 @@ var errTooLong = errors.New("openai: an event of the stream is too long")
 // named error. Comments and other fields are skipped, lines end with LF or CRLF,
 // and the last event of a stream needs no blank line behind it.
 type eventReader struct {
-	r     *bufio.Reader
+	r     *inflow
 	limit int
 	begun bool   // a line was read
 	data  []byte // of the event that is being read
@@ -35,7 +30,7 @@ type eventReader struct {
 }
 
 func newEventReader(r io.Reader) *eventReader {
-	return &eventReader{r: bufio.NewReaderSize(r, readBuffer), limit: maxEvent}
+	return &eventReader{r: &inflow{r: r}, limit: maxEvent}
 }
 
 // next returns the data of the next event that has any. It is valid until the
@@ -81,8 +76,8 @@ var (
 // line returns the next line without its end. A last line without an end counts;
 // the error is io.EOF when there is none left.
 func (e *eventReader) line() ([]byte, error) {
-	line, err := e.r.ReadSlice('\n')
-	if err == bufio.ErrBufferFull {
+	line, err := e.r.line()
+	if err == errFull {
 		line, err = e.longLine(line)
 	}
 	if err != nil && (err != io.EOF || len(line) == 0) {
@@ -101,12 +96,12 @@ func (e *eventReader) line() ([]byte, error) {
 func (e *eventReader) longLine(head []byte) ([]byte, error) {
 	e.long = append(e.long[:0], head...)
 	for {
-		more, err := e.r.ReadSlice('\n')
+		more, err := e.r.line()
 		e.long = append(e.long, more...)
 		if len(e.long) > e.limit {
 			return nil, errTooLong
 		}
-		if err != bufio.ErrBufferFull {
+		if err != errFull {
 			return e.long, err
 		}
 	}

@@ -31,25 +31,26 @@ func readEvents(r io.Reader, limit int) ([]string, error) {
 }
 
 func TestEventReader(t *testing.T) {
-	long := strings.Repeat("x", 3*readBuffer)
+	long := strings.Repeat("x", 3*largeBuffer)
 	tests := map[string]struct {
 		stream string
 		want   []string
 	}{
-		"nothing":              {"", nil},
-		"events":               {"data: a\n\ndata: b\n\n", []string{"a", "b"}},
-		"CRLF":                 {"data: a\r\n\r\ndata: b\r\n\r\n", []string{"a", "b"}},
-		"comments":             {": hi\n\n:\ndata: a\n: between\n\n: end\n", []string{"a"}},
-		"several lines":        {"data: a\ndata: b\ndata\n\n", []string{"a\nb\n"}},
-		"no space":             {"data:a\n\ndata:  b\n\n", []string{"a", " b"}},
-		"other fields":         {"id: 1\nretry: 5\ndata: a\nwhat: b\n\n", []string{"a"}},
-		"named":                {"event: error\ndata: a\n\ndata: b\n\n", []string{"error|a", "b"}},
-		"a name without data":  {"event: error\n\ndata: b\n\n", []string{"b"}},
-		"no blank line at end": {"data: a\n\ndata: b", []string{"a", "b"}},
-		"byte order mark":      {"\uFEFFdata: a\n\n", []string{"a"}},
-		"many blank lines":     {"\n\n\ndata: a\n\n\n\ndata: b\n\n", []string{"a", "b"}},
-		"a long line":          {"data: " + long + "\n\ndata: b\n\n", []string{long, "b"}},
-		"empty data":           {"data:\n\ndata: a\n\n", []string{"", "a"}},
+		"nothing":               {"", nil},
+		"events":                {"data: a\n\ndata: b\n\n", []string{"a", "b"}},
+		"CRLF":                  {"data: a\r\n\r\ndata: b\r\n\r\n", []string{"a", "b"}},
+		"comments":              {": hi\n\n:\ndata: a\n: between\n\n: end\n", []string{"a"}},
+		"several lines":         {"data: a\ndata: b\ndata\n\n", []string{"a\nb\n"}},
+		"no space":              {"data:a\n\ndata:  b\n\n", []string{"a", " b"}},
+		"other fields":          {"id: 1\nretry: 5\ndata: a\nwhat: b\n\n", []string{"a"}},
+		"named":                 {"event: error\ndata: a\n\ndata: b\n\n", []string{"error|a", "b"}},
+		"a name without data":   {"event: error\n\ndata: b\n\n", []string{"b"}},
+		"no blank line at end":  {"data: a\n\ndata: b", []string{"a", "b"}},
+		"byte order mark":       {"\uFEFFdata: a\n\n", []string{"a"}},
+		"many blank lines":      {"\n\n\ndata: a\n\n\n\ndata: b\n\n", []string{"a", "b"}},
+		"a long line":           {"data: " + long + "\n\ndata: b\n\n", []string{long, "b"}},
+		"lines over the buffer": {"data: " + long[:2*smallBuffer] + "\n\ndata: " + long[:largeBuffer-7] + "\n\ndata: " + long[:largeBuffer-6] + "\n\ndata: b\n\n", []string{long[:2*smallBuffer], long[:largeBuffer-7], long[:largeBuffer-6], "b"}},
+		"empty data":            {"data:\n\ndata: a\n\n", []string{"", "a"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,11 +67,11 @@ func TestEventReader(t *testing.T) {
 
 func TestEventReaderHasBounds(t *testing.T) {
 	for name, stream := range map[string]string{
-		"line":  "data: " + strings.Repeat("x", 5*readBuffer) + "\n\n",
-		"lines": strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 5*readBuffer/1000),
-		"name":  strings.Repeat("x", 5*readBuffer),
+		"line":  "data: " + strings.Repeat("x", 5*largeBuffer) + "\n\n",
+		"lines": strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 5*largeBuffer/1000),
+		"name":  strings.Repeat("x", 5*largeBuffer),
 	} {
-		if _, err := readEvents(strings.NewReader(stream), 4*readBuffer); err != errTooLong {
+		if _, err := readEvents(strings.NewReader(stream), 4*largeBuffer); err != errTooLong {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
