@@ -119,47 +119,50 @@ func theirs(r request) func(*bench) (func() error, error) {
 // said is what each turn of a chain says.
 const said = "What came of the order that I asked about? chunks=20"
 
-// chained makes a chain of turns and returns a call that continues its end.
+// chained makes a chain of turns and returns a call that continues its end, each
+// time from the same turn.
 func chained(b *bench) (func() error, error) {
 	previous := ""
-	turn := func() error {
+	turn := func() (string, error) {
 		body, err := post(b.svcd.url, b.key, request{"/v1/responses", fmt.Sprintf(`{"model":"svc-preview","input":%q%s}`, said, previous)})
 		if err != nil {
-			return err
+			return "", err
 		}
 		var r struct {
 			ID string `json:"id"`
 		}
-		if err := json.Unmarshal(body, &r); err != nil {
-			return err
-		}
-		previous = fmt.Sprintf(`,"previous_response_id":%q`, r.ID)
-		return nil
+		err = json.Unmarshal(body, &r)
+		return r.ID, err
 	}
-	n := turns
-	if b.short {
-		n = 20
-	}
-	for range n - 1 {
-		if err := turn(); err != nil {
+	for range b.turns() - 1 {
+		id, err := turn()
+		if err != nil {
 			return nil, err
 		}
+		previous = fmt.Sprintf(`,"previous_response_id":%q`, id)
 	}
-	return turn, nil
+	return func() error {
+		_, err := turn()
+		return err
+	}, nil
 }
 
 // resent is the same turn by a client that sends the history each time.
 func resent(b *bench) (func() error, error) {
-	n := turns
-	if b.short {
-		n = 20
-	}
 	var messages []string
-	for range n - 1 {
+	for range b.turns() - 1 {
 		messages = append(messages, fmt.Sprintf(`{"role":"user","content":%q},{"role":"assistant","content":%q}`, said, strings.Repeat("word ", 20)))
 	}
 	messages = append(messages, fmt.Sprintf(`{"role":"user","content":%q}`, said))
 	return theirs(request{"/v1/chat/completions", `{"model":"svc-preview","messages":[` + strings.Join(messages, ",") + `]}`})(b)
+}
+
+// turns is how many turns the chain has with the one that is measured.
+func (b *bench) turns() int {
+	if b.short {
+		return turns / 10
+	}
+	return turns
 }
 
 // bareCalls are what a decision with sixteen questions asks of a model server,
