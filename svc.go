@@ -39,6 +39,7 @@ import (
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/format"
+	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/builtin"
 	"github.com/seed-506d8e5d/svc/replicas"
@@ -123,7 +124,9 @@ type Options struct {
 	Logger *slog.Logger
 
 	// Now is the clock and NewID makes the IDs of objects, later ones sorting
-	// after earlier ones. Nil is the real clock and random IDs.
+	// after earlier ones, also over all services that share the store. Nil is the
+	// real clock and random IDs, which are in the order of the store's clock where
+	// the store is a storage.Sharer and a storage.Clock.
 	Now   func() time.Time
 	NewID func(prefix string) string
 }
@@ -228,6 +231,9 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.closers = append(s.closers, s.replicas.Close)
+	if o.NewID == nil {
+		o.NewID = (&ids.Clock{Now: s.store.Now}).New // lists of what several processes make are in its order
+	}
 	s.accounts, err = accounts.New(ctx, accounts.Options{
 		Store: s.store, Replicas: s.replicas, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Accounting: o.Accounting,
 		MaxDuration: o.MaxDuration, Now: o.Now, NewID: o.NewID, Log: s.log,
@@ -236,6 +242,9 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.closers = append(s.closers, s.accounts.Close)
+	if o.Now == nil {
+		o.Now = s.store.Now // when objects were made, and when they expire, is as their order is
+	}
 	s.files, err = files.New(files.Options{
 		Store: s.store, Replicas: s.replicas, Extractor: o.Extractor, Workers: o.Tuning.Extractions, Timeout: o.Tuning.ExtractionTimeout,
 		Now: o.Now, NewID: o.NewID, Log: s.log,

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"time"
 
 	"github.com/seed-506d8e5d/svc/driver"
 )
@@ -12,6 +13,7 @@ import (
 type DB struct {
 	driver Store
 	health HealthChecker // nil: the driver is none
+	clock  Clock         // nil: the driver is none
 }
 
 // Use returns the DB of a driver, or s itself where it is one.
@@ -21,6 +23,7 @@ func Use(s Store) *DB {
 	}
 	db := &DB{driver: s}
 	db.health, _ = driver.As[HealthChecker](s)
+	db.clock, _ = driver.As[Clock](s)
 	return db
 }
 
@@ -43,6 +46,23 @@ type Sizer interface {
 type Sharer interface {
 	// Shared says whether they may.
 	Shared() bool
+}
+
+// Clock is a [Store] with a clock that is one for all processes that have it open.
+// A [Sharer] should be one: IDs are made by it, which lists are in the order of.
+type Clock interface {
+	// Now returns the time, at once. It is later than all that it returned, to any
+	// process, before an Update was called that has returned.
+	Now() time.Time
+}
+
+// Now returns the time by the store's clock, and the machine's where the driver is no
+// [Clock].
+func (db *DB) Now() time.Time {
+	if db.clock == nil {
+		return time.Now()
+	}
+	return db.clock.Now()
 }
 
 // Shared says whether other processes may have the store open. A driver that is

@@ -16,27 +16,43 @@ import (
 // encoding keeps the order of the bytes: its alphabet is in ASCII order.
 var encoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// last is the tick of the ID made last.
-var last atomic.Uint64
+// Clock is what IDs take their order from. The zero value is the machine's. It must
+// not be copied.
+type Clock struct {
+	Now func() time.Time // nil: time.Now. IDs keep their order where it goes back.
+
+	last atomic.Uint64 // the tick of the ID made last
+}
+
+// machine is the clock of [New].
+var machine Clock
 
 // tick returns a number that is larger than all it returned before: the time in
-// milliseconds, and in the lower 16 bits a count of those within one.
-func tick() uint64 {
-	now := uint64(time.Now().UnixMilli()) << 16
+// parts of 65,536 of a millisecond.
+func (c *Clock) tick() uint64 {
+	at := time.Now
+	if c.Now != nil {
+		at = c.Now
+	}
+	t := at()
+	now := uint64(t.UnixMilli())<<16 | uint64(t.Nanosecond()%1e6)<<16/1e6
 	for {
-		before := last.Load()
+		before := c.last.Load()
 		next := max(now, before+1)
-		if last.CompareAndSwap(before, next) {
+		if c.last.CompareAndSwap(before, next) {
 			return next
 		}
 	}
 }
 
+// New returns a fresh ID by the machine's clock, see [Clock.New].
+func New(prefix string) string { return machine.New(prefix) }
+
 // New returns a fresh ID with the prefix: 64 bits of order and 64 of chance. It
 // is safe for concurrent use.
-func New(prefix string) string {
+func (c *Clock) New(prefix string) string {
 	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], tick())
+	binary.BigEndian.PutUint64(b[:8], c.tick())
 	rand.Read(b[8:])
 	return prefix + "_" + encoding.EncodeToString(b[:])
 }

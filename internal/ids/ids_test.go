@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestNewHasTheFormOfAnID(t *testing.T) {
@@ -44,5 +45,25 @@ func TestConcurrentIDsAreUnique(t *testing.T) {
 			}
 			seen[id[:15]] = true
 		}
+	}
+}
+
+// TestAClockThatGoesBack keeps the order, and one that goes on is followed to a
+// fraction of a millisecond.
+func TestAClockThatGoesBack(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	c := Clock{Now: func() time.Time { return now }}
+	before := ""
+	for _, step := range []time.Duration{0, 0, time.Microsecond, -time.Hour, 0, time.Hour, 2 * time.Microsecond, time.Millisecond} {
+		now = now.Add(step)
+		id := c.New("x")
+		if id <= before {
+			t.Errorf("after %v: %q was made after %q", step, id, before)
+		}
+		before = id
+	}
+	other := Clock{Now: func() time.Time { return now.Add(100 * time.Nanosecond) }}
+	if id := other.New("x"); id <= before {
+		t.Errorf("%q was made a moment after %q", id, before)
 	}
 }

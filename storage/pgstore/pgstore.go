@@ -83,6 +83,7 @@ type Store struct {
 	endings sync.WaitGroup // of transactions that nobody waits for
 	health  health
 	marks   *marks
+	clock   clock
 	closing chan struct{} // closed when the store is
 
 	commits, conflicts, settled, statements, trips atomic.Uint64
@@ -93,6 +94,7 @@ var (
 	_ storage.Snapshotter   = (*Store)(nil)
 	_ storage.HealthChecker = (*Store)(nil)
 	_ storage.Sharer        = (*Store)(nil)
+	_ storage.Clock         = (*Store)(nil)
 )
 
 // Open connects to the database and makes its table where there is none. It
@@ -121,8 +123,16 @@ func newStore(ctx context.Context, config *pgxpool.Config, o Options) (*Store, e
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 		return nil, translated("open", err)
 	}
+	s.clock.machine = time.Now
+	for range askFirst {
+		if err := s.clock.ask(ctx, s.serverTime); err != nil {
+			s.pool.Close()
+			return nil, err
+		}
+	}
 	s.health.note(nil)
 	s.endings.Go(s.sweepMarks)
+	s.endings.Go(s.keepTime)
 	return s, nil
 }
 
@@ -185,7 +195,12 @@ func (s *Store) attempt(ctx context.Context, ns storage.Namespace, fn func(stora
 	case tx.Len() == 0 && t.conn == nil: // it has neither read nor written
 		return nil
 	}
-	return t.commit(tx)
+	_, made := s.clock.bounds() // no ID in it is later
+	if err := t.commit(tx); err != nil {
+		return err
+	}
+	s.clock.wait(ctx, made)
+	return nil
 }
 
 // retry calls attempt until it neither lost to another transaction nor met a

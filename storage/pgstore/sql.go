@@ -9,6 +9,7 @@ const (
 	commitWork   = "commit"
 	rollbackWork = "rollback"
 
+	selectNow  = "select clock_timestamp()"
 	selectOne  = "select value from kv where ns = $1 and key = $2"
 	onConflict = " on conflict (ns, key) do update set value = excluded.value"
 	upsertOne  = "insert into kv (ns, key, value) values ($1, $2, $3)" + onConflict
@@ -22,7 +23,7 @@ const (
 
 // prepared lists them.
 func prepared() []string {
-	all := []string{beginUpdate, beginView, commitWork, rollbackWork, selectOne, upsertOne, upsertMany, deleteMany, insertMark}
+	all := []string{beginUpdate, beginView, commitWork, rollbackWork, selectNow, selectOne, upsertOne, upsertMany, deleteMany, insertMark}
 	for i := range 8 {
 		r := storage.Range{Reverse: i&1 != 0, KeysOnly: i&2 != 0}
 		if i&4 != 0 {
