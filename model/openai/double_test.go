@@ -54,8 +54,6 @@ type double struct {
 	mu       sync.Mutex
 	requests []gjson.Result // of chat completions; guarded by mu
 	prompts  []string       // guarded by mu
-	fresh    int            // bytes of prompts that were in no earlier prompt; guarded by mu
-	sent     int            // bytes of prompts; guarded by mu
 }
 
 // request is a request for a chat completion and how it was sent.
@@ -203,8 +201,6 @@ func (d *double) chat(w http.ResponseWriter, r *http.Request, req gjson.Result) 
 	number := len(d.requests)
 	cached := d.prefix(prompt)
 	d.prompts = append(d.prompts, prompt)
-	d.sent += len(prompt)
-	d.fresh += len(prompt) - cached
 	d.mu.Unlock()
 
 	if d.intercept != nil && d.intercept(w, &request{r, req, number}) {
