@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -222,12 +221,11 @@ func newCalibration(n *NewCalibration, info model.Info, q *question, states []st
 	made.Before, _ = calibration.Measure(rows)
 	var held [][]float64
 	made.Map, held = calibration.Choose(rows)
-	fitted := slices.Clone(rows)
+	made.Thresholds = calibration.Thresholds(made.Map.ApplyAll(rows))
 	for i := range rows {
-		rows[i].P, fitted[i].P = held[i], made.Map.Apply(answers[i])
+		rows[i].P = held[i]
 	}
 	made.After, made.Reliability = calibration.Measure(rows)
-	made.Thresholds = calibration.Thresholds(fitted)
 	return made
 }
 

@@ -61,6 +61,15 @@ func (m *Map) Apply(p []float64) []float64 {
 	return slices.Clone(p)
 }
 
+// ApplyAll returns rows with the map applied to each.
+func (m *Map) ApplyAll(rows []Row) []Row {
+	fitted := slices.Clone(rows)
+	for i := range fitted {
+		fitted[i].P = m.Apply(fitted[i].P)
+	}
+	return fitted
+}
+
 func temper(p []float64, t float64) []float64 {
 	q, sum := make([]float64, len(p)), 0.0
 	for i, x := range p {

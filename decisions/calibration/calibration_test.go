@@ -38,8 +38,6 @@ func distort(rows []Row, change func([]float64) []float64) []Row {
 	return bent
 }
 
-func apply(m Map, rows []Row) []Row { return distort(rows, m.Apply) }
-
 // TestCalibration learns distortions from 200 rows and holds 20,000 others against
 // what it learned.
 func TestCalibration(t *testing.T) {
@@ -66,7 +64,7 @@ func TestCalibration(t *testing.T) {
 			}
 			fresh := distort(truth(random, 20000, c.options), c.change)
 			raw, _ := Measure(fresh)
-			got, _ := Measure(apply(learned, fresh))
+			got, _ := Measure(learned.ApplyAll(fresh))
 			t.Logf("%s: ECE %.3f, was %.3f", learned.Method, got.ECE, raw.ECE)
 			if got.ECE > c.most || got.ECE > raw.ECE+0.01 {
 				t.Errorf("%s: ECE %.4f, was %.4f", learned.Method, got.ECE, raw.ECE)
