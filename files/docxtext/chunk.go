@@ -8,6 +8,7 @@ import (
 
 // chunk returns the text of a part in another format that Word takes in when it
 // opens the document (altChunk): a document of its own kind, HTML or plain text.
+// One in another format makes the text partial.
 func (d *document) chunk(id string) string {
 	part := d.partOf(id)
 	switch {
@@ -33,7 +34,8 @@ func (d *document) chunk(id string) string {
 	if head := strings.ToLower(text[:min(len(text), 1024)]); strings.Contains(head, "<html") || strings.Contains(head, "<body") || strings.Contains(head, "<p") {
 		return htmlText(text)
 	}
-	if strings.HasPrefix(text, `{\rtf`) {
+	if strings.HasPrefix(text, `{\rtf`) { // which is not read
+		d.c.damaged = true
 		return ""
 	}
 	return strings.TrimSpace(text)

@@ -128,3 +128,12 @@ func TestLinksOfSideParts(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", got.Text, err, want)
 	}
 }
+
+// TestChunkThatIsNotRead takes in a part of a format that is not read.
+func TestChunkThatIsNotRead(t *testing.T) {
+	got, err := extract(t, pack(t, "word/document.xml", body(paragraph("before")+`<w:altChunk r:id="r"/>`+paragraph("after")),
+		"word/_rels/document.xml.rels", relationships("r", "aFChunk", "in.rtf"), "word/in.rtf", `{\rtf1\ansi Hello\par}`))
+	if err != nil || !got.Partial || got.Text != "before\nafter\n" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	textenc "golang.org/x/text/encoding"
@@ -122,8 +123,14 @@ func lengthShiftJIS(first byte) int {
 type collection struct {
 	legacy textenc.Encoding
 	ranges []cidRange // codes in the legacy encoding
-	byText func() map[string]uint32
+	more   string     // what the encoding has in another order, as in gb1.txt
+	both   func() (byText map[string]uint32, byCID map[uint32]string)
 }
+
+//go:generate sh -c "go run gencids.go /usr/share/poppler/cMap/Adobe-GB1 >gb1.txt"
+
+//go:embed gb1.txt
+var gb1List string
 
 //go:embed cids.txt
 var cidList string
@@ -133,7 +140,7 @@ var cidList string
 var collections = sync.OnceValue(func() map[string]*collection {
 	all := map[string]*collection{
 		"Japan1": {legacy: japanese.ShiftJIS},
-		"GB1":    {legacy: simplifiedchinese.GBK},
+		"GB1":    {legacy: simplifiedchinese.GBK, more: gb1List},
 		"CNS1":   {legacy: traditionalchinese.Big5},
 		"Korea1": {legacy: korean.EUCKR},
 	}
@@ -152,16 +159,19 @@ var collections = sync.OnceValue(func() map[string]*collection {
 		current.ranges = append(current.ranges, cidRange{uint32(low), uint32(high), uint32(cid)})
 	}
 	for _, c := range all {
-		c.byText = sync.OnceValue(c.index)
+		c.both = sync.OnceValues(c.index)
 	}
 	return all
 })
 
 // cidOfText returns the CID of a character, 0 for none.
-func (c *collection) cidOfText(s string) uint32 { return c.byText()[s] }
+func (c *collection) cidOfText(s string) uint32 {
+	byText, _ := c.both()
+	return byText[s]
+}
 
-// index lists the characters of the collection.
-func (c *collection) index() map[string]uint32 {
+// index lists the characters of the collection, and apart those that are not in ranges.
+func (c *collection) index() (byText map[string]uint32, byCID map[uint32]string) {
 	out := map[string]uint32{}
 	for _, r := range c.ranges {
 		for code := r.low; code <= r.high; code++ {
@@ -171,7 +181,40 @@ func (c *collection) index() map[string]uint32 {
 			}
 		}
 	}
-	return out
+	byCID = map[uint32]string{}
+	add := func(s string, cid uint32) {
+		out[s], byCID[cid] = cid, s
+	}
+	for line := range strings.Lines(c.more) {
+		fields := strings.Fields(line)
+		cid, _ := strconv.ParseUint(fields[len(fields)-1], 10, 32) // as above
+		switch {
+		case fields[0] == "#":
+		case len(fields) == 2: // a CID and its character, and those behind it
+			cid, _ = strconv.ParseUint(fields[0], 10, 32)
+			for i, r := range []rune(fields[1]) {
+				add(string(r), uint32(cid)+uint32(i))
+			}
+		case len(fields) == 3: // characters from one to another
+			first, _ := utf8.DecodeRuneInString(fields[0])
+			last, _ := utf8.DecodeRuneInString(fields[1])
+			for r := first; r <= last; r++ {
+				add(string(r), uint32(cid)+uint32(r-first))
+			}
+		case fields[0] == "gbk": // those of the encoding's codes that are new
+			low, _ := strconv.ParseUint(fields[1], 16, 16)
+			high, _ := strconv.ParseUint(fields[2], 16, 16)
+			for code := low; code <= high; code++ {
+				s := decodeLegacy(c.legacy, bytesOf(uint32(code)))
+				r, size := utf8.DecodeRuneInString(s)
+				if _, ok := out[s]; !ok && size > 0 && size == len(s) && !unicode.Is(unicode.Co, r) {
+					add(s, uint32(cid))
+					cid++
+				}
+			}
+		}
+	}
+	return out, byCID
 }
 
 // text returns the character of a CID, "" if it is not known.
@@ -181,7 +224,11 @@ func (c *collection) text(cid uint32) string {
 			return decodeLegacy(c.legacy, bytesOf(r.low+cid-r.cid))
 		}
 	}
-	return ""
+	if c.more == "" {
+		return ""
+	}
+	_, byCID := c.both()
+	return byCID[cid]
 }
 
 // bytesOf is a code of one or two bytes.

@@ -26,7 +26,8 @@
 //   - content.go, form.go, ruling.go, marked.go, textstate.go, matrix.go: content streams
 //     (7.8, 8.3 to 8.10, 9.3, 9.4, 14.6)
 //   - font.go, simplefont.go, compositefont.go: fonts (9.5 to 9.7)
-//   - encoding.go, glyphs.go, cmap.go, charset.go: from codes to characters (9.10)
+//   - encoding.go, glyphs.go, cmap.go, charset.go: from codes to characters (9.10),
+//     with lists of Asian ones in cids.txt and gb1.txt, which gencids.go writes
 //   - truetype.go, type1.go, cff.go, fontnames.go: what font programs know of it
 //   - layout.go, columns.go, vertical.go, bidi.go, clean.go: from glyphs to words and lines
 //
