@@ -1,6 +1,7 @@
 package svc_test
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,19 +14,36 @@ import (
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/badgerstore"
+	"github.com/seed-506d8e5d/svc/storage/pgstore"
+	"github.com/seed-506d8e5d/svc/storage/pgstore/pgtest"
 )
 
 // charges is how many entries the ledger of each organization has. The figure of
 // the documents is that of 1000, which take minutes to write.
 var charges = flag.Int("charges", 10, "entries of each ledger in BenchmarkStart")
 
-// BenchmarkStart starts a service over 10,000 organizations with ledgers, on disk,
-// and prints how long that takes, and how long the store takes to open.
+// BenchmarkStart starts a service over 10,000 organizations with ledgers, on disk and
+// on PostgreSQL, and prints how long that takes, and how long the store takes to open.
 func BenchmarkStart(b *testing.B) {
+	quiet := slog.New(slog.DiscardHandler)
+	b.Run("embedded", func(b *testing.B) {
+		dir := b.TempDir()
+		benchmarkStart(b, func(context.Context) (storage.Store, error) {
+			return badgerstore.Open(badgerstore.Options{Dir: dir, Logger: quiet})
+		})
+	})
+	b.Run("postgres", func(b *testing.B) {
+		url := pgtest.Database(b)
+		benchmarkStart(b, func(ctx context.Context) (storage.Store, error) {
+			return pgstore.Open(ctx, pgstore.Options{URL: url})
+		})
+	})
+}
+
+func benchmarkStart(b *testing.B, open func(context.Context) (storage.Store, error)) {
 	const organizations = 10_000
 	quiet := slog.New(slog.DiscardHandler)
-	dir := b.TempDir()
-	store, err := badgerstore.Open(badgerstore.Options{Dir: dir, Logger: quiet})
+	store, err := open(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -59,7 +77,7 @@ func BenchmarkStart(b *testing.B) {
 	var opening, starting time.Duration
 	for b.Loop() {
 		begin := time.Now()
-		store, err := badgerstore.Open(badgerstore.Options{Dir: dir, Logger: quiet})
+		store, err := open(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}
