@@ -74,15 +74,20 @@ func readConversation(req *model.Request) *conversation {
 }
 
 // answer makes an answer of plain text: every output as it is, or the sentences that match
-// the question, or the first ones of documents and results.
+// the question, or the first ones where it is about the whole, as "Summarize the file" is.
 func (c *conversation) answer() string {
 	const lead = 2
 	if len(c.outputs) > 0 {
 		return strings.Join(c.outputs, "\n")
 	}
 	found := c.matching(c.passages(c.sources))
-	if len(found) == 0 {
-		found = c.passages(c.material)
+	whole := func(term string) bool { return in("whole", term) }
+	if len(found) == 0 && (c.message == "" || slices.ContainsFunc(c.stems.list(strings.Join(c.ask, " ")), whole)) {
+		texts := c.material
+		if len(texts) == 0 {
+			texts = c.sources
+		}
+		found = c.passages(texts)
 		found = found[:min(lead, len(found))]
 	}
 	return cmp.Or(strings.Join(found, " "), nothingFound)
@@ -105,10 +110,12 @@ func (c *conversation) passages(texts []string) (found []string) {
 	return found
 }
 
+var asksNumber = expression(`(?i)how (?:many|much|long|old|far)|when |what (?:time|date|year)|number|price|cost`)
+
 // matching returns the passages that best match the question, in their order: by the rarity
 // of the terms that they share with it, short ones a little higher.
 func (c *conversation) matching(passages []string) (found []string) {
-	const least, nearBest, long, most = 0.2, 0.7, 60, 3
+	const least, nearBest, long, most, numberBoost = 0.2, 0.7, 60, 3, 1.5
 	terms, count := make([][]string, len(passages)), map[string]float64{}
 	for i, passage := range passages {
 		terms[i] = c.stems.list(passage)
@@ -121,7 +128,7 @@ func (c *conversation) matching(passages []string) (found []string) {
 		weight[term] = math.Log(1 + float64(len(passages))/(count[term]+0.5))
 		total += weight[term]
 	}
-	scores, best := make([]float64, len(passages)), 0.0
+	scores, best, numeric := make([]float64, len(passages)), 0.0, asksNumber().MatchString(strings.Join(c.ask, " "))
 	for i := range passages {
 		for _, term := range terms[i] {
 			scores[i] += weight[term]
@@ -129,8 +136,13 @@ func (c *conversation) matching(passages []string) (found []string) {
 		if scores[i] < least*total {
 			scores[i] = 0
 		}
-		scores[i] /= 1 + float64(len(terms[i]))/long
+		if scores[i] /= 1 + float64(len(terms[i]))/long; numeric && strings.ContainsAny(passages[i], "0123456789") {
+			scores[i] *= numberBoost
+		}
 		best = max(best, scores[i])
+	}
+	if sorted := slices.Sorted(slices.Values(scores)); len(sorted) > most {
+		best = max(best, sorted[len(sorted)-most]/nearBest)
 	}
 	for i, passage := range passages {
 		if scores[i] > 0 && scores[i] >= nearBest*best && len(found) < most {

@@ -25,7 +25,7 @@ import (
 
 // Backend is the built-in model, of the IDs [model.DefaultGenerator] and
 // [model.DefaultDecider]. Its methods may be called concurrently.
-type Backend struct{}
+type Backend struct{ states states }
 
 var (
 	_ model.Scorer       = (*Backend)(nil)

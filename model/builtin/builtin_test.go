@@ -94,6 +94,8 @@ func TestAnswersWithTheSentenceThatMatches(t *testing.T) {
 			"The office opens at 9:00."},
 		{"a summary", []model.Message{policy("Summarize the file.")},
 			"Refund policy Thank you for shopping with us."},
+		{"a number", []model.Message{user("Our delivery takes a while. The delivery takes 3 days. How long does the delivery take?")},
+			"The delivery takes 3 days."},
 		{"a file without a question", []model.Message{{Role: model.User, Parts: []model.Part{model.Document{Name: "a.txt", Text: "One. Two. Three."}}}},
 			"One. Two."},
 		{"nothing", []model.Message{user("Tell me a joke.")}, nothingFound},

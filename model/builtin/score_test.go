@@ -47,6 +47,7 @@ func TestChoice(t *testing.T) {
 	names := []string{"billing", "technical_support", "sales"}
 	animals := []string{"cat", "dog", "horse"}
 	levels := []string{"angry", "annoyed", "neutral", "satisfied", "happy"}
+	urgency := []string{"not urgent", "can wait until tomorrow", "urgent, needs action today", "critical emergency"}
 	tests := []struct {
 		state, question string
 		options         []string
@@ -62,7 +63,9 @@ func TestChoice(t *testing.T) {
 		{"We rode horses on the beach.", "Which animal?", animals, "horse"},
 		{"This is outrageous, I hate your terrible service!", "How does the customer feel?", levels, "angry"},
 		{"Thank you so much, I love it, it is wonderful!", "How does the customer feel?", levels, "happy"},
+		{"The meeting is on Tuesday in room four.", "How does the customer feel?", levels, "neutral"},
 		{"It was a good experience.", "How does the customer feel?", levels, "satisfied"},
+		{"The server is down, this is an emergency, please help immediately!", "How urgent is it?", urgency, "critical"},
 		{"The team scored a late goal and won the match.", "What is it about?", []string{"sports", "politics", "science"}, "sports"},
 		{"Parliament will vote on the new law next week.", "What is it about?", []string{"sports", "politics", "science"}, "politics"},
 	}
@@ -190,6 +193,25 @@ func TestScoreCountsTokens(t *testing.T) {
 	is.Equal(scores.StateTokens, countTokens(string(req.State[0].(model.Text)))+64+countTokens(req.Instructions))
 	is.Equal(scores.QuestionTokens, countTokens(req.Question))
 	is.Equal(scores.Hidden, 0.0)
+}
+
+func TestStatesAreKeptAndBounded(t *testing.T) {
+	is := is.New(t)
+	b := New()
+	state := func(i int) []model.Part { return []model.Part{model.Text(fmt.Sprint("state ", i))} }
+	first := b.states.get(state(0))
+	is.True(b.states.get(state(0)) == first)
+	for i := range b.states.last {
+		b.states.get(state(1 + i))
+	}
+	is.True(b.states.get(state(0)) != first)
+}
+
+func TestStatesWithTheSameTextDiffer(t *testing.T) {
+	is := is.New(t)
+	one := hashParts([]model.Part{model.Text("ab")})
+	is.True(one != hashParts([]model.Part{model.Text("a"), model.Text("b")}))
+	is.True(one != hashParts([]model.Part{model.Document{Name: "a", Text: "b"}}))
 }
 
 // TestTies has a text that says nothing about the options: no place in the list is

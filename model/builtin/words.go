@@ -16,16 +16,38 @@ import (
 var wordLists string
 
 // lists are those of words.txt, by list and word or stem; a list "like" says what its words
-// are like. Like expressions they are made when they are first used: a program that never
-// asks this backend starts without that work.
+// are like, and of the first what all are, and a scale how far a word is on it. Like
+// expressions they are made when they are first used: a program that never asks this
+// backend starts without that work.
 var lists = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
+	add := func(key, value string) {
+		if !slices.Contains(all[key], value) {
+			all[key] = append(all[key], value)
+		}
+	}
 	for line := range strings.Lines(wordLists) {
 		words := strings.Fields(line)
-		for _, word := range words[1:] {
-			for _, key := range []string{words[0] + " " + word, words[0] + " " + english.Stem(word, true)} {
-				all[key] = append(all[key], english.Stem(words[1], true))
+		list, first := words[0], english.Stem(words[1], true)
+		for _, word := range words[2:] {
+			switch term := english.Stem(word, true); list {
+			case "like":
+				add("like "+term, first)
+				add("like "+first, term)
+			case "mood", "urgency":
+				all[list+" "+term] = words[1:2] // of a stem that is there twice, the last
+			case "class":
+				add("class "+word, words[1])
+			case "unit": // of numbers of a field
+				add("unit "+words[1], word)
+			default:
+				add(list+" "+word, "")
+				add(list+" "+term, "")
 			}
+		}
+		if !slices.Contains([]string{"like", "mood", "urgency", "class", "unit"}, list) {
+			add(list+" "+words[1], "")
+			add(list+" "+first, "")
 		}
 	}
 	return all
@@ -79,23 +101,37 @@ func wordsOf(s string) (words []string) {
 	return words
 }
 
-// stems remembers the terms of words: a long text has few different words. It is not safe
-// for concurrent use.
-type stems map[string]string
+// stems remembers the meanings of words: a long text has few different ones. It is not
+// safe for concurrent use.
+type stems map[string]meaning
 
-// list returns the different terms of a text, by which texts are compared: the stems of
-// its words without those that are too common or too long to tell texts apart.
-func (st stems) list(text string) (terms []string) {
+// meaning is what is known of a word: its term, by which texts are compared, which is its
+// stem or "" where it is too common or too long to tell texts apart.
+type meaning struct {
+	term    string
+	negates bool
+}
+
+func (st stems) look(word string) meaning {
 	const longest = 64
+	m, known := st[word]
+	if own := strings.TrimSuffix(plain(word), "'s"); !known && len(word) <= longest {
+		if !in("stop", own) && (len(own) > 1 || own < "a") {
+			m.term = strings.Clone(english.Stem(own, true))
+		}
+		m.negates = in("negation", word)
+	}
+	if !known {
+		st[word] = m
+	}
+	return m
+}
+
+// list returns the different terms of a text in the order of their first use.
+func (st stems) list(text string) (terms []string) {
 	seen := map[string]bool{"": true}
 	for _, word := range wordsOf(text) {
-		term, known := st[word]
-		if own := strings.TrimSuffix(plain(word), "'s"); !known {
-			if len(word) <= longest && !in("stop", own) && (len(own) > 1 || own < "a") {
-				term = english.Stem(own, true)
-			}
-			st[word] = term
-		}
+		term := st.look(word).term
 		if !seen[term] {
 			terms = append(terms, term)
 		}
