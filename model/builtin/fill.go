@@ -70,9 +70,10 @@ type filler struct {
 
 // want says what a value is for.
 type want struct {
-	field string
-	index int // which of several values that must differ
-	depth int
+	field   string
+	index   int // which of several values that must differ
+	depth   int
+	variant int // how many kinds of values were wrong
 }
 
 // filled is a value; found says that it comes from the text.
@@ -88,13 +89,13 @@ func (f *filler) fill(schemas []*jsonschema.Schema, w want) (best filled, have b
 		return filled{}, false
 	}
 	ways := expand(schemas)
-	for variant := 0; variant < mostVariants && !have; variant++ {
+	for first := w.variant; w.variant < first+mostVariants && !have; w.variant, w.index = w.variant+1, w.index+1 {
 		for _, parts := range ways {
 			if f.steps--; f.steps < 0 || f.ctx.Err() != nil {
 				return best, have
 			}
 			before := f.facts.mark()
-			got, ok := f.fillParts(parts, want{w.field, w.index + variant, w.depth})
+			got, ok := f.fillParts(parts, w)
 			if !ok || !satisfies(schemas, got.value) {
 				f.facts.used = before
 				continue
@@ -121,7 +122,12 @@ func (f *filler) fillParts(parts []*jsonschema.Schema, w want) (best filled, hav
 		return f.chooseValue(parts, values, w)
 	}
 	untyped := !slices.ContainsFunc(parts, func(s *jsonschema.Schema) bool { return s.Types != nil })
-	for _, kind := range kinds(parts) {
+	order := kinds(parts)
+	if untyped && len(order) > 0 {
+		first := w.variant % len(order)
+		order = slices.Concat(order[first:], order[:first])
+	}
+	for _, kind := range order {
 		got, ok := f.fillKind(kind, parts, w)
 		if !ok || !satisfies(parts, got.value) {
 			continue

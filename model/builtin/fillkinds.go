@@ -48,7 +48,12 @@ func (f *filler) object(parts []*jsonschema.Schema, w want) (filled, bool) {
 			optional[name] = true
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(optional)) {
+	order := slices.Sorted(maps.Keys(optional))
+	if len(order) > 0 {
+		first := w.variant % len(order)
+		order = slices.Concat(order[first:], order[:first])
+	}
+	for _, name := range order {
 		needed := len(value) < least
 		if _, there := value[name]; !there && len(value) < most && (needed || f.eager) {
 			put(name, needed)
@@ -58,9 +63,11 @@ func (f *filler) object(parts []*jsonschema.Schema, w want) (filled, bool) {
 		if i > 2*least+2*mostVariants || least > mostItems {
 			return filled{}, false
 		}
-		name, ok := f.newName(parts, i)
-		if _, taken := value[name]; ok && !taken {
-			put(name, true)
+		name, ok := f.newName(parts, i+w.variant)
+		for _, more := range []string{"", fmt.Sprint(i), "x"} {
+			if _, taken := value[name+more]; ok && !taken && allowsName(parts, name+more) && put(name+more, true) {
+				break
+			}
 		}
 	}
 	return filled{value, found}, true
@@ -103,15 +110,21 @@ func required(parts []*jsonschema.Schema) (names []string, all []*jsonschema.Sch
 
 // property makes the value of one property.
 func (f *filler) property(parts []*jsonschema.Schema, name string, w want) (filled, bool) {
-	var schemas []*jsonschema.Schema
+	var schemas, rest []*jsonschema.Schema
 	for _, s := range parts {
 		own, ok := propertySchemas(s, name)
 		if !ok {
 			return filled{}, false
 		}
 		schemas = append(schemas, own...)
+		if s.UnevaluatedProperties != nil {
+			rest = append(rest, s.UnevaluatedProperties)
+		}
 	}
-	return f.fill(schemas, want{name, w.index, w.depth + 1})
+	if len(schemas) == 0 {
+		schemas = rest
+	}
+	return f.fill(schemas, want{field: name, index: w.index, depth: w.depth + 1})
 }
 
 // propertySchemas returns what s says about a property, and whether it allows it at all.
@@ -134,6 +147,14 @@ func propertySchemas(s *jsonschema.Schema, name string) (schemas []*jsonschema.S
 		return []*jsonschema.Schema{more}, more.Bool == nil || *more.Bool
 	}
 	return nil, true
+}
+
+// allowsName reports whether the schemas allow a property of a name.
+func allowsName(parts []*jsonschema.Schema, name string) bool {
+	return !slices.ContainsFunc(parts, func(s *jsonschema.Schema) bool {
+		_, ok := propertySchemas(s, name)
+		return !ok || s.PropertyNames != nil && s.PropertyNames.Validate(name) != nil
+	})
 }
 
 // newName makes a property name that the schemas allow.
@@ -205,19 +226,21 @@ func (f *filler) array(parts []*jsonschema.Schema, w want) (filled, bool) {
 	}
 	if f.eager && !found && goal == 0 && most > 0 {
 		before := f.facts.mark()
-		if got, ok := f.fill(item(0), want{w.field, 0, w.depth + 1}); ok && got.found {
+		if got, ok := f.fill(item(0), want{field: w.field, depth: w.depth + 1}); ok && got.found {
 			return filled{[]any{got.value}, true}, true
 		}
 		f.facts.used = before
 	}
-	for index := w.index; len(items) < goal; index++ {
-		got, ok := f.fill(item(len(items)), want{w.field, index, w.depth + 1})
+	for index, variant := w.index, 0; len(items) < goal; index++ {
+		got, ok := f.fill(item(len(items)), want{w.field, index, w.depth + 1, variant})
 		if !ok || index-w.index > 2*goal+8 {
-			return filled{}, len(items) >= least && false
+			return filled{}, false
 		}
 		if unique && has(items, got.value) || overfull(parts, append(slices.Clip(items), got.value)) {
+			variant++
 			continue
 		}
+		variant = 0
 		items, found = append(items, got.value), found || got.found
 	}
 	return filled{items, found}, true
@@ -433,7 +456,11 @@ func (f *filler) text(parts []*jsonschema.Schema, w want) (filled, bool) {
 			}
 		}
 	}
-	for _, candidate := range append(made, numbered(f.facts.freeText(w.field), w.index, most)) {
+	free := numbered(f.facts.freeText(w.field), w.index, most)
+	if w.variant > 1 {
+		free = fmt.Sprint(w.index)
+	}
+	for _, candidate := range append(made, free) {
 		if fitted := fit(candidate); satisfies(parts, fitted) {
 			return filled{value: fitted}, true
 		}
