@@ -110,14 +110,22 @@ func stream[T any](ctx context.Context, l *life, operation func(context.Context)
 	return func(yield func(T, error) bool) {
 		defer cancel()
 		if err := l.begin(); err != nil {
-			var none T
-			yield(none, err)
+			fail(yield, err)
 			return
 		}
 		defer l.end()
 		defer context.AfterFunc(l.cancelled, cancel)()
 		sequence(yield)
 	}, nil
+}
+
+// fail yields an error. It is a function of its own because the empty element would
+// otherwise lie in the stack of every stream for as long as it runs.
+//
+//go:noinline
+func fail[T any](yield func(T, error) bool, err error) {
+	var none T
+	yield(none, err)
 }
 
 // Ready returns nil where the service can do work, and otherwise why not: it is

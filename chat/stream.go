@@ -146,7 +146,7 @@ func (r *run) end(ctx context.Context, err error, yield func(Chunk, error) bool)
 
 // generate yields the answer up to its finish.
 func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error {
-	ctx, done := r.service.accounts.Running(ctx, r.caller)
+	ctx, done := r.running(ctx)
 	defer done()
 	var tokens []model.Logprob // of the text that comes next
 	for event, err := range r.answer(ctx) {
@@ -175,6 +175,14 @@ func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error
 		}
 	}
 	return fault.Upstreamf(errors.New("the answer has no finish"), "The model's answer broke off.")
+}
+
+// running counts the model's work as the caller's. It has a frame of its own so
+// that the copy of the caller does not lie in the stack while the model answers.
+//
+//go:noinline
+func (r *run) running(ctx context.Context) (context.Context, func()) {
+	return r.service.accounts.Running(ctx, r.caller)
 }
 
 func (r *run) answer(ctx context.Context) iter.Seq2[model.Event, error] {

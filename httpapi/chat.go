@@ -36,11 +36,20 @@ func (c *call) chatBody() (*chatCall, error) {
 }
 
 func (a *API) streamChat(c *call, body *chatCall) error {
-	chunks, err := a.service.StreamChat(c.ctx(), c.caller, &body.request)
+	chunks, err := a.chunks(c, body)
 	if err != nil {
 		return err
 	}
 	return c.sendChunks(&chunkEncoder{usage: body.includeUsage}, chunks)
+}
+
+// chunks begins a stream. It has a frame of its own so that the copy of the caller
+// does not lie in the stack for as long as the stream runs: there may be
+// thousands.
+//
+//go:noinline
+func (a *API) chunks(c *call, body *chatCall) (iter.Seq2[chat.Chunk, error], error) {
+	return a.service.StreamChat(c.ctx(), c.caller, &body.request)
 }
 
 func (a *API) completeChat(c *call, body *chatCall) error {
