@@ -288,6 +288,9 @@ func TestScreenshots(t *testing.T) {
 	if *shots == "" {
 		t.Skip("makes pictures: go test -run Screenshots -shots DIR")
 	}
+	if err := os.MkdirAll(*shots, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	s := start(t)
 	for i, width := range []int64{desk, telephone} {
 		v := visit(t, s, width)
