@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
@@ -193,54 +196,54 @@ func parseOptions(path string, criteria json.RawMessage, least int) ([]option, e
 // parseMembers reads a valid object from names to descriptions in the order it
 // is written, and stops after one member more than most. A description that is
 // null is none.
-func parseMembers(path string, object json.RawMessage, most int) ([]option, error) {
-	var members []option
+func parseMembers(path string, object json.RawMessage, most int) (members []option, err error) {
 	names := make(map[string]bool)
-	d := json.NewDecoder(bytes.NewReader(object))
-	d.Token() // the brace
-	for d.More() && len(members) <= most {
-		key, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		m := option{name: key.(string)}
-		if err := d.Decode(&m.description); err != nil {
-			return nil, err
-		}
+	gjson.ParseBytes(object).ForEach(func(key, value gjson.Result) bool {
+		m := option{name: nameOf(key)}
 		if names[m.name] {
-			return nil, invalid(path+"/"+m.name, "the name is used twice")
+			err = invalid(path+"/"+m.name, "the name is used twice")
+			return false
 		}
 		names[m.name] = true
-		switch shapeOfValid(m.description) {
-		case jsonString, jsonObject, jsonArray:
-		case jsonNull:
-			m.description = nil
-		default:
-			return nil, invalid(path+"/"+m.name, "must be a string, an object, an array or null")
-		}
+		m.description, err = parseDescription(path, m.name, value)
 		members = append(members, m)
+		return err == nil && len(members) <= most
+	})
+	return members, err
+}
+
+// nameOf returns the name of a member as package json reads it, which differs for
+// what is no Unicode.
+func nameOf(key gjson.Result) (name string) {
+	if strings.IndexByte(key.Raw, '\\') < 0 && utf8.ValidString(key.Raw) {
+		return key.Str
 	}
-	return members, nil
+	_ = json.Unmarshal([]byte(key.Raw), &name) // which is valid
+	return name
+}
+
+// parseDescription reads a description, nil where it is null.
+func parseDescription(path, name string, value gjson.Result) (json.RawMessage, error) {
+	description := json.RawMessage(value.Raw)
+	switch shapeOfValid(description) {
+	case jsonString, jsonObject, jsonArray:
+		return description, nil
+	case jsonNull:
+		return nil, nil
+	}
+	return nil, invalid(path+"/"+name, "must be a string, an object, an array or null")
 }
 
 // parseLevels reads a valid array of descriptions.
-func parseLevels(path string, criteria json.RawMessage) ([]option, error) {
-	var levels []option
-	d := json.NewDecoder(bytes.NewReader(criteria))
-	d.Token() // the bracket
-	for d.More() && len(levels) <= MaxLevels {
+func parseLevels(path string, criteria json.RawMessage) (levels []option, err error) {
+	gjson.ParseBytes(criteria).ForEach(func(_, value gjson.Result) bool {
 		level := option{name: strconv.Itoa(len(levels))}
-		if err := d.Decode(&level.description); err != nil {
-			return nil, err
-		}
-		switch shapeOfValid(level.description) {
-		case jsonString, jsonObject, jsonArray:
-		case jsonNull:
-			level.description = nil
-		default:
-			return nil, invalid(path+"/"+level.name, "must be a string, an object, an array or null")
-		}
+		level.description, err = parseDescription(path, level.name, value)
 		levels = append(levels, level)
+		return err == nil && len(levels) <= MaxLevels
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(levels) < MinLevels || len(levels) > MaxLevels {
 		return nil, invalid(path, "must have %d to %d levels", MinLevels, MaxLevels)
