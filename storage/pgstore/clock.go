@@ -100,19 +100,17 @@ func (s *Store) serverTime(ctx context.Context) (now time.Time, err error) {
 	return now, classify(err)
 }
 
-// keepTime asks for the time until the store is closed.
-func (s *Store) keepTime() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+// keepTime asks for the time until ctx ends.
+func (s *Store) keepTime(ctx context.Context) {
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-s.closing:
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if err := s.clock.ask(ctx, s.serverTime); err != nil {
+		if err := s.clock.ask(ctx, s.serverTime); err != nil && ctx.Err() == nil {
 			s.log.Debug("pgstore: the server did not say what time it is", "err", err)
 		}
 	}

@@ -84,7 +84,8 @@ type Store struct {
 	health  health
 	marks   *marks
 	clock   clock
-	closing chan struct{} // closed when the store is
+	endTime context.CancelFunc // of keepTime
+	closing chan struct{}      // closed when the store is
 
 	commits, conflicts, settled, statements, trips atomic.Uint64
 }
@@ -132,7 +133,9 @@ func newStore(ctx context.Context, config *pgxpool.Config, o Options) (*Store, e
 	}
 	s.health.note(nil)
 	s.endings.Go(s.sweepMarks)
-	s.endings.Go(s.keepTime)
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.endTime = stop
+	s.endings.Go(func() { s.keepTime(background) })
 	return s, nil
 }
 
@@ -261,6 +264,7 @@ func pause(ctx context.Context, n int) {
 func (s *Store) Close() error {
 	return s.gate.Close(func() error {
 		close(s.closing)
+		s.endTime()
 		s.endings.Wait()
 		s.pool.Close()
 		return nil
