@@ -49,7 +49,7 @@ func toolCalls(records []callRecord) []model.ToolCall {
 }
 
 func encodeRecord(c *Completion) ([]byte, error) {
-	return jsonout.Marshal(record{
+	r := record{
 		Created:   c.Created,
 		Model:     c.Model,
 		Content:   c.Content,
@@ -61,7 +61,48 @@ func encodeRecord(c *Completion) ([]byte, error) {
 		Output:    c.Usage.OutputTokens,
 		Reasoning: c.Usage.ReasoningTokens,
 		Metadata:  c.Metadata,
-	})
+	}
+	if len(r.Logprobs) > 0 {
+		return jsonout.Marshal(r)
+	}
+	return r.AppendJSON(nil), nil
+}
+
+// AppendJSON implements [jsonout.Appender] for a record without log-probabilities:
+// what encoding/json makes of it.
+func (r *record) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
+	w.Object()
+	w.Name("created").Int(r.Created)
+	w.Name("model").String(r.Model)
+	if r.Content != nil {
+		w.Name("content").String(*r.Content)
+	}
+	if len(r.Calls) > 0 {
+		w.Name("calls").Array()
+		for _, c := range r.Calls {
+			w.Object()
+			w.Name("id").String(c.ID)
+			w.Name("name").String(c.Name)
+			w.Name("arguments").String(c.Arguments)
+			w.EndObject()
+		}
+		w.EndArray()
+	}
+	w.Name("finish").String(string(r.Finish))
+	w.Name("input").Int(int64(r.Input))
+	if r.Cached != 0 {
+		w.Name("cached").Int(int64(r.Cached))
+	}
+	w.Name("output").Int(int64(r.Output))
+	if r.Reasoning != 0 {
+		w.Name("reasoning").Int(int64(r.Reasoning))
+	}
+	if len(r.Metadata) > 0 {
+		jsonout.Tags(w.Name("metadata"), r.Metadata)
+	}
+	w.EndObject()
+	return w.Buf
 }
 
 func decodeRecord(id string, data []byte) (Completion, error) {

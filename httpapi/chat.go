@@ -58,7 +58,8 @@ func (a *API) completeChat(c *call, body *chatCall) error {
 		return err
 	}
 	c.inputTokens, c.outputTokens = completion.Usage.InputTokens, completion.Usage.OutputTokens
-	return c.json(newCompletionObject(completion))
+	o := newCompletionObject(completion)
+	return c.written(&o)
 }
 
 // sendChunks sends the chunks of a completion as they come. The header goes out

@@ -94,6 +94,70 @@ func newCompletionObject(c *chat.Completion) completionObject {
 	}
 }
 
+// AppendJSON implements jsonout.Appender: what encoding/json makes of the object.
+func (o *completionObject) AppendJSON(b []byte) []byte {
+	w := jsonout.Over(b)
+	w.Object()
+	w.Name("id").String(o.ID)
+	w.Name("object").String(o.Object)
+	w.Name("created").Int(o.Created)
+	w.Name("model").String(o.Model)
+	w.Name("choices").Array()
+	for i := range o.Choices {
+		o.Choices[i].write(&w)
+	}
+	w.EndArray()
+	w.Name("usage").Object()
+	w.Name("prompt_tokens").Int(int64(o.Usage.PromptTokens))
+	w.Name("completion_tokens").Int(int64(o.Usage.CompletionTokens))
+	w.Name("total_tokens").Int(int64(o.Usage.TotalTokens))
+	w.Name("prompt_tokens_details").Object()
+	w.Name("cached_tokens").Int(int64(o.Usage.PromptDetails.CachedTokens))
+	w.EndObject()
+	w.Name("completion_tokens_details").Object()
+	w.Name("reasoning_tokens").Int(int64(o.Usage.CompletionDetails.ReasoningTokens))
+	w.EndObject()
+	w.EndObject()
+	jsonout.Tags(w.Name("metadata"), o.Metadata)
+	w.EndObject()
+	return w.Buf
+}
+
+func (o *choiceObject) write(w *jsonout.Writer) {
+	w.Object()
+	w.Name("index").Int(int64(o.Index))
+	w.Name("message").Object()
+	w.Name("role").String(string(o.Message.Role))
+	if w.Name("content"); o.Message.Content == nil {
+		w.Null()
+	} else {
+		w.String(*o.Message.Content)
+	}
+	w.Name("refusal").Null()
+	if len(o.Message.ToolCalls) > 0 {
+		w.Name("tool_calls").Array()
+		for _, c := range o.Message.ToolCalls {
+			w.Object()
+			w.Name("id").String(c.ID)
+			w.Name("type").String(c.Type)
+			w.Name("function").Object()
+			w.Name("name").String(c.Function.Name)
+			w.Name("arguments").String(c.Function.Arguments)
+			w.EndObject()
+			w.EndObject()
+		}
+		w.EndArray()
+	}
+	w.EndObject()
+	if w.Name("logprobs"); o.Logprobs == nil {
+		w.Null()
+	} else {
+		w.Value(o.Logprobs)
+	}
+	w.Name("finish_reason").String(string(o.FinishReason))
+	w.EndObject()
+}
+
 func toolCallObjects(calls []model.ToolCall) []toolCallObject {
 	var objects []toolCallObject
 	for _, c := range calls {
