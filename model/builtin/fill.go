@@ -76,10 +76,12 @@ type want struct {
 	variant int // how many kinds of values were wrong
 }
 
-// filled is a value; found says that it comes from the text.
+// filled is a value; found says that it comes from the text, and wrong, where there is
+// none, that one was made which does not satisfy the schemas: another may.
 type filled struct {
 	value any
 	found bool
+	wrong bool
 }
 
 // fill makes a value that satisfies all the schemas. It fails where it finds none within
@@ -89,7 +91,9 @@ func (f *filler) fill(schemas []*jsonschema.Schema, w want) (best filled, have b
 		return filled{}, false
 	}
 	ways := expand(schemas)
-	for first := w.variant; w.variant < first+mostVariants && !have; w.variant, w.index = w.variant+1, w.index+1 {
+	last, again := w.variant+mostVariants, true
+	for ; again && w.variant < last && !have; w.variant, w.index = w.variant+1, w.index+1 {
+		again = false
 		for _, parts := range ways {
 			if f.steps--; f.steps < 0 || f.ctx.Err() != nil {
 				return best, have
@@ -97,7 +101,7 @@ func (f *filler) fill(schemas []*jsonschema.Schema, w want) (best filled, have b
 			before := f.facts.mark()
 			got, ok := f.fillParts(parts, w)
 			if !ok || !satisfies(schemas, got.value) {
-				f.facts.used = before
+				f.facts.used, again = before, again || ok || got.wrong
 				continue
 			}
 			if got.found || !f.eager {
@@ -130,6 +134,7 @@ func (f *filler) fillParts(parts []*jsonschema.Schema, w want) (best filled, hav
 	for _, kind := range order {
 		got, ok := f.fillKind(kind, parts, w)
 		if !ok || !satisfies(parts, got.value) {
+			best.wrong = best.wrong || !have && (ok || got.wrong)
 			continue
 		}
 		if got.found {
@@ -163,7 +168,7 @@ func (f *filler) fillKind(kind string, parts []*jsonschema.Schema, w want) (fill
 		if w.index > 0 {
 			value, found = w.index%2 == 0, false
 		}
-		return filled{value, found}, true
+		return filled{value: value, found: found}, true
 	}
 	return filled{value: nil}, true
 }
@@ -189,7 +194,7 @@ func (f *filler) chooseValue(parts []*jsonschema.Schema, values []any, w want) (
 	}
 	if w.index == 0 {
 		if i, ok := f.facts.choose(w.field, allowed); ok {
-			return filled{allowed[i], true}, true
+			return filled{value: allowed[i], found: true}, true
 		}
 		if given, ok := suggested(parts); ok {
 			return filled{value: given}, true

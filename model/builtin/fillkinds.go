@@ -70,7 +70,7 @@ func (f *filler) object(parts []*jsonschema.Schema, w want) (filled, bool) {
 			}
 		}
 	}
-	return filled{value, found}, true
+	return filled{value: value, found: found}, true
 }
 
 // required returns the properties that must be there and adds to parts the schemas that
@@ -227,7 +227,7 @@ func (f *filler) array(parts []*jsonschema.Schema, w want) (filled, bool) {
 	if f.eager && !found && goal == 0 && most > 0 {
 		before := f.facts.mark()
 		if got, ok := f.fill(item(0), want{field: w.field, depth: w.depth + 1}); ok && got.found {
-			return filled{[]any{got.value}, true}, true
+			return filled{value: []any{got.value}, found: true}, true
 		}
 		f.facts.used = before
 	}
@@ -243,7 +243,7 @@ func (f *filler) array(parts []*jsonschema.Schema, w want) (filled, bool) {
 		variant = 0
 		items, found = append(items, got.value), found || got.found
 	}
-	return filled{items, found}, true
+	return filled{value: items, found: found}, true
 }
 
 // itemSchemas returns what must hold for the item at a position. The first that are free
@@ -316,7 +316,7 @@ func (f *filler) number(kind string, parts []*jsonschema.Schema, w want) (filled
 		for _, n := range f.facts.numbersFor(w.field) {
 			if v := json.Number(n.digits); satisfies(parts, v) {
 				f.facts.used[n.at] = true
-				return filled{v, true}, true
+				return filled{value: v, found: true}, true
 			}
 		}
 	}
@@ -361,6 +361,9 @@ func (f *filler) number(kind string, parts []*jsonschema.Schema, w want) (filled
 	}
 	// From the start the way leads to one bound, and then from the start to the other.
 	skip := max(w.index-1, 0)
+	if n := decimal(new(big.Rat).Add(start, new(big.Rat).Mul(step, big.NewRat(int64(skip), 1)))); satisfies(parts, n) {
+		return filled{value: n}, true
+	}
 	for _, direction := range []*big.Rat{step, new(big.Rat).Neg(step)} {
 		v := start
 		if direction != step {
@@ -376,7 +379,7 @@ func (f *filler) number(kind string, parts []*jsonschema.Schema, w want) (filled
 			v = new(big.Rat).Add(v, direction)
 		}
 	}
-	return filled{value: decimal(start)}, satisfies(parts, decimal(start))
+	return filled{wrong: true}, false
 }
 
 // commonMultiple returns the least number that is a multiple of both. For reduced fractions
@@ -434,7 +437,7 @@ func (f *filler) text(parts []*jsonschema.Schema, w want) (filled, bool) {
 	if w.index == 0 {
 		for _, candidate := range f.facts.texts(w.field, format, expressions) {
 			if fitted := fit(candidate); fitted != "" && satisfies(parts, fitted) {
-				return filled{fitted, true}, true
+				return filled{value: fitted, found: true}, true
 			}
 		}
 	}
@@ -465,7 +468,7 @@ func (f *filler) text(parts []*jsonschema.Schema, w want) (filled, bool) {
 			return filled{value: fitted}, true
 		}
 	}
-	return filled{}, false
+	return filled{wrong: true}, false
 }
 
 // numbered makes a text different from others by a number at its end.
@@ -510,11 +513,16 @@ func sample(pattern string, index, repeat int) (string, bool) {
 		case syntax.OpLiteral:
 			out.WriteString(string(re.Rune))
 		case syntax.OpCharClass:
-			out.WriteRune(runeOf(re.Rune, index))
+			c, choices := runeOf(re.Rune, index)
+			out.WriteRune(c)
+			index /= choices
 		case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 			out.WriteRune('a' + rune(index%26))
+			index /= 26
 		case syntax.OpAlternate:
-			write(re.Sub[index%len(re.Sub)])
+			sub := re.Sub[index%len(re.Sub)]
+			index /= len(re.Sub)
+			write(sub)
 			return
 		case syntax.OpStar:
 			times = repeat
@@ -540,9 +548,9 @@ func sample(pattern string, index, repeat int) (string, bool) {
 	return out.String(), err == nil
 }
 
-// runeOf chooses a character of a class, given as pairs of bounds: a small letter where
-// there is one, or else a digit, a capital, or what can be seen.
-func runeOf(pairs []rune, index int) rune {
+// runeOf chooses a character of a class, given as pairs of bounds, and says of how many: a
+// small letter where there is one, or else a digit, a capital, or what can be seen.
+func runeOf(pairs []rune, index int) (c rune, choices int) {
 	for _, kind := range [][2]rune{{'a', 'z'}, {'1', '9'}, {'0', '9'}, {'A', 'Z'}, {'!', '~'}, {0, utf8.MaxRune}} {
 		total := rune(0)
 		for pass := range 2 {
@@ -551,12 +559,12 @@ func runeOf(pairs []rune, index int) rune {
 				if n := high - low + 1; pass == 0 {
 					total += max(n, 0)
 				} else if n > left {
-					return low + left
+					return low + left, int(total)
 				} else {
 					left -= max(n, 0)
 				}
 			}
 		}
 	}
-	return 'a'
+	return 'a', 1
 }

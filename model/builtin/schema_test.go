@@ -121,6 +121,7 @@ var satisfiable = map[string]string{
 	"unevaluated schema":    `{"type":"object","properties":{"a":{"type":"string"}},"unevaluatedProperties":{"type":"integer"},"minProperties":3}`,
 	"two multiples":         `{"allOf":[{"type":"integer","multipleOf":6},{"multipleOf":4}],"minimum":13}`,
 	"narrow steps":          `{"type":"number","multipleOf":0.01,"minimum":10.005,"maximum":10.02}`,
+	"many of a pattern":     `{"type":"array","items":{"type":"string","pattern":"^[A-Z]{3}$"},"minItems":200,"uniqueItems":true}`,
 	"mixed values":          `{"type":"array","items":{"enum":[null,1,"1",true,[1],{"a":1}]},"minItems":6,"uniqueItems":true}`,
 }
 
@@ -165,6 +166,7 @@ func TestSchemasThatNothingSatisfies(t *testing.T) {
 		"bounds":           `{"type":"integer","minimum":3,"maximum":2}`,
 		"no integer":       `{"type":"integer","exclusiveMinimum":3,"exclusiveMaximum":4}`,
 		"endless":          `{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}`,
+		"deep bounds":      strings.Repeat(`{"type":"object","required":["a"],"properties":{"a":`, 12) + `{"type":"integer","minimum":3,"maximum":2}` + strings.Repeat(`}}`, 12),
 		"forbidden":        `{"type":"object","required":["a"],"additionalProperties":false}`,
 		"too few":          `{"type":"array","items":{"enum":[1,2]},"minItems":3,"uniqueItems":true}`,
 		"too many":         `{"type":"array","minItems":1000000000}`,
