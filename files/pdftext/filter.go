@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"errors"
 	"io"
+	"sync"
 )
 
 // Stream filters (ISO 32000-2, 7.4). A decoder returns what could be decoded
@@ -69,9 +70,15 @@ func inflate(data []byte, limit int64) ([]byte, error) {
 	return inflateRaw(data, limit)
 }
 
+// inflaters are readers that were used before: each has 32 KB.
+var inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
+
 func inflateRaw(data []byte, limit int64) ([]byte, error) {
-	r := flate.NewReader(bytes.NewReader(data))
+	r := inflaters.Get().(io.Reader)
+	defer inflaters.Put(r)
+	r.(flate.Resetter).Reset(bytes.NewReader(data), nil) // fails never
 	var out bytes.Buffer
+	out.Grow(int(min(limit, 3*int64(len(data)), 1<<20)))
 	n, _ := io.Copy(&out, io.LimitReader(r, limit+1)) // damage ends the data, see above
 	if n > limit {
 		return out.Bytes()[:limit], errFull

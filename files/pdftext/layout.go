@@ -1,6 +1,7 @@
 package pdftext
 
 import (
+	"hash/maphash"
 	"math"
 	"strings"
 	"unicode"
@@ -66,9 +67,20 @@ type gap struct {
 
 // spot is a glyph in a cell of the page, to recognize what is drawn twice.
 type spot struct {
-	text       string
-	size, x, y float32
+	text       uint64 // the character, or a hash of several
+	size, x, y uint32 // bits of numbers, which are quicker to look up
 }
+
+func spotOf(text string, size, x, y float64) spot {
+	s := spot{0, math.Float32bits(float32(size)), math.Float32bits(float32(x) + 0), math.Float32bits(float32(y) + 0)}
+	r, n := utf8.DecodeRuneInString(text)
+	if s.text = uint64(r); n < len(text) {
+		s.text = maphash.String(spotSeed, text)
+	}
+	return s
+}
+
+var spotSeed = maphash.MakeSeed()
 
 // doubleShift is how far apart, in ems, two drawings of one glyph may be.
 const doubleShift = 0.1
@@ -83,6 +95,7 @@ type layout struct {
 	lines     []line
 	insets    [][]line // what annotations add to the page
 	links     []link
+	compared  int // lines looked at for what comments mark
 	addresses int // bytes of addresses of links written
 	rules     ruling
 	line      line
@@ -157,17 +170,21 @@ func (l *layout) isDouble(p placed) bool {
 	// Cells are twice as wide as the shift, so that four of them hold all
 	// places close enough.
 	shift := doubleShift * p.size
-	cell := func(v float64) float32 { return float32(math.Floor(v / (2 * shift))) }
-	for _, dx := range []float64{-shift, shift} {
-		for _, dy := range []float64{-shift, shift} {
-			at, ok := l.spots[spot{p.text, float32(p.size), cell(p.start.x + dx), cell(p.start.y + dy)}]
+	cell := func(v float64) float64 { return math.Floor(v / (2 * shift)) }
+	own := spotOf(p.text, p.size, cell(p.start.x), cell(p.start.y))
+	near := own
+	for _, dx := range [...]float64{-shift, shift} {
+		near.x = math.Float32bits(float32(cell(p.start.x+dx)) + 0)
+		for _, dy := range [...]float64{-shift, shift} {
+			near.y = math.Float32bits(float32(cell(p.start.y+dy)) + 0)
+			at, ok := l.spots[near]
 			if ok && at.minus(p.start).length() <= shift {
 				return true
 			}
 		}
 	}
 	if len(l.spots) < maxSpots {
-		l.spots[spot{p.text, float32(p.size), cell(p.start.x), cell(p.start.y)}] = p.start
+		l.spots[own] = p.start
 	}
 	return false
 }
@@ -322,7 +339,7 @@ func (l *layout) endPage() {
 	l.out.WriteByte('\f')
 	l.lines, l.insets, l.links = l.lines[:0], nil, nil
 	l.rules.clear()
-	l.runes = 0
+	l.runes, l.compared = 0, 0
 	l.hasLast = false
 	clear(l.spots)
 }

@@ -57,6 +57,9 @@ func (ln line) isColumn() bool { return ln.vertical && ln.direction.y < -0.99 }
 
 // joinStacks makes columns of letters that are drawn one below the other.
 func joinStacks(lines []line) []line {
+	if !slices.ContainsFunc(lines, isStacked) {
+		return lines
+	}
 	var out []line
 	for i := 0; i < len(lines); {
 		j := i + 1
