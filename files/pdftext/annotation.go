@@ -91,19 +91,26 @@ func quads(n node, rect rectangle) []rectangle {
 // comment writes what somebody noted, behind what it is about.
 func (in *interpreter) comment(n node, rect *rectangle) {
 	contents := strings.Join(strings.Fields(decodeText(n.key("Contents").bytes())), " ")
-	if contents == "" {
+	author := strings.Join(strings.Fields(decodeText(n.key("T").bytes())), " ")
+	if contents == "" || contents == author {
 		return
 	}
 	by := ""
-	if author := strings.Join(strings.Fields(decodeText(n.key("T").bytes())), " "); author != "" {
+	if author != "" {
 		by = " (" + author + ")"
 	}
 	if rect == nil {
 		rect = &rectangle{}
 	}
 	boxes := quads(n, *rect)
-	at := boxes[len(boxes)-1].turned(in.turn)
+	for i, box := range boxes {
+		boxes[i] = box.turned(in.turn)
+	}
+	at := boxes[len(boxes)-1]
 	at.left = at.right
+	if n.key("QuadPoints").length() > 0 && in.out.repeats(contents, boxes) {
+		return
+	}
 	in.out.inset("[Comment"+by+": "+contents+"]", at)
 }
 

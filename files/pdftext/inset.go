@@ -60,6 +60,43 @@ func (ln line) isCopy(other line) bool {
 	return slices.Equal(ln.text, other.text) && strings.HasPrefix(string(ln.text), "[Comment")
 }
 
+// maxMarked bounds the characters of marked text that a comment is compared with.
+const maxMarked = 2000
+
+// repeats reports whether a comment says no more than the text in its boxes does:
+// some programs write what is marked into the comment on it.
+func (l *layout) repeats(comment string, boxes []rectangle) bool {
+	if len(comment) > maxMarked {
+		return false
+	}
+	l.breakAway()
+	var marked strings.Builder
+	for _, box := range boxes {
+		for _, ln := range l.lines {
+			if l.compared++; l.compared > maxCompared {
+				return false
+			}
+			if from, to, ok := ln.inBox(box); ok && ln.start.y > box.bottom-0.2*ln.size && marked.Len() <= maxMarked {
+				marked.WriteString(string(ln.text[from:to]))
+			}
+		}
+	}
+	return marked.Len() > 0 && letters(marked.String()) == letters(comment)
+}
+
+// maxCompared is how many times lines of a page are looked at for what is marked.
+const maxCompared = 1_000_000
+
+// letters are the letters and digits of a text.
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if isWord(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
+}
+
 // heights finds lines by how high on the page they are.
 type heights struct {
 	lines []line
