@@ -33,6 +33,9 @@ type source struct {
 	numbers []number
 }
 
+// gap keeps places in different texts apart.
+const gap = 1 << 20
+
 // number is a number in a text.
 type number struct {
 	digits string // as JSON writes it
@@ -96,7 +99,7 @@ var classPatterns = map[string][]func() *regexp.Regexp{
 // newFacts returns the facts of a conversation. Those of the last user message come first,
 // and only they count where the whole does not.
 func newFacts(c *conversation, free string, whole bool) *facts {
-	const most, mostFree, gap = 128 << 10, 2000, 1 << 20 // bytes, characters, and what keeps places apart
+	const most, mostFree = 128 << 10, 2000 // bytes, characters
 	f := &facts{free: firstRunes(strings.TrimSpace(free), mostFree), whole: whole, words: c.stems, used: map[int]bool{}, known: map[string]string{}}
 	left, texts := most, slices.Clone(c.sources)
 	slices.Reverse(texts)
@@ -363,13 +366,17 @@ func (f *facts) numbersFor(field string) []number {
 	var found, rest []number
 	distances := map[int]int{}
 	for _, s := range f.sources {
+		var places []int // in order
+		for i, at := range s.words {
+			if wanted[s.terms[i]] {
+				places = append(places, at[0])
+			}
+		}
 		for _, n := range s.numbers {
-			best := math.MaxInt
-			for i, at := range s.words {
-				if wanted[s.terms[i]] {
-					place := n.at%(1<<20) - at[0]
-					best = min(best, max(place, -place))
-				}
+			best, at := math.MaxInt, n.at%gap
+			next, _ := slices.BinarySearch(places, at)
+			for _, place := range places[max(0, next-1):min(next+1, len(places))] {
+				best = min(best, max(place-at, at-place))
 			}
 			if money && n.money {
 				best = 0
