@@ -139,6 +139,7 @@ func (c *Console) routes() {
 	c.signedIn("POST /files", c.uploadFiles)
 	c.signedIn("GET /files/{id}", c.filePage)
 	c.signedIn("GET /files/{id}/status", c.fileStatus)
+	c.signedIn("GET /files/{id}/attached", c.fileAttached)
 	c.signedIn("GET /files/{id}/content", c.fileContent)
 	c.signedIn("POST /files/{id}/delete", c.deleteFile)
 	c.signedIn("GET /conversations", c.conversationsPage)

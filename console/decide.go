@@ -38,6 +38,15 @@ type decideForm struct {
 	Request  string // the request as JSON, to be remembered; empty where there was none
 }
 
+// FileID is the ID of the file that is the state as it stands in a path; empty
+// where the state is none.
+func (f decideForm) FileID() string {
+	if f.Kind != stateFile || !strings.HasPrefix(f.State, "file_") {
+		return ""
+	}
+	return url.PathEscape(f.State)
+}
+
 // questionForm is one question as it was filled in. Criteria has a line for each
 // option or level: a name and, behind a colon, its description.
 type questionForm struct {

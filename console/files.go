@@ -141,20 +141,39 @@ type fileView struct {
 }
 
 func (c *Console) filePage(v *visit) error {
-	f, err := c.service.File(v.ctx(), v.caller, v.r.PathValue("id"))
+	view, err := c.viewFile(v)
 	if err != nil {
 		return err
+	}
+	return v.render("file", view.File.Filename, view)
+}
+
+// fileAttached is a file in a form of the playground, asked for again while its
+// text is being extracted.
+func (c *Console) fileAttached(v *visit) error {
+	view, err := c.viewFile(v)
+	if err != nil {
+		return err
+	}
+	return v.part("files", "attached", view)
+}
+
+// viewFile reads the file that the path names.
+func (c *Console) viewFile(v *visit) (fileView, error) {
+	f, err := c.service.File(v.ctx(), v.caller, v.r.PathValue("id"))
+	if err != nil {
+		return fileView{}, err
 	}
 	view := fileView{Token: v.session.Token, File: f, About: aboutFile(f)}
 	if f.Status == files.Processed {
 		text, err := c.service.FileText(v.ctx(), v.caller, f.ID)
 		if err != nil {
-			return err
+			return fileView{}, err
 		}
 		view.Cut = len(text) > maxShown
 		view.Text = clip(maxShown, text)
 	}
-	return v.render("file", f.Filename, view)
+	return view, nil
 }
 
 func aboutFile(f files.File) string {

@@ -32,7 +32,7 @@ type respondForm struct {
 	Calls        []*conversations.FunctionCall // of the last turn, which wait for their outputs
 	Search       bool
 	Tools        string
-	Wrong        string
+	Wrong        string // why the turns shown cannot be continued
 }
 
 // turnView is a turn of a conversation: what was said to the model, and what
@@ -53,8 +53,8 @@ type itemView struct {
 	ID      string
 	Kind    string // message, call, output, search, or other
 	Role    string
-	Name    string // of a call: the function; of a search: what was searched
-	Text    string
+	Name    string   // of a call: the function; of a search: what was searched
+	Text    string   // of a search: what was found
 	Files   []string // IDs
 	Partial bool     // whether Text was cut
 }
@@ -93,7 +93,7 @@ func viewItem(item conversations.Item) itemView {
 	case *conversations.FunctionCallOutput:
 		view.Kind, view.Name, view.Text = "output", item.CallID, item.Output
 	case *conversations.WebSearch:
-		view.Kind, view.Name = "search", strings.Join(item.Queries, " · ")
+		view.Kind, view.Name, view.Text = "search", strings.Join(item.Queries, " · "), item.Results
 	}
 	return view
 }
@@ -243,8 +243,16 @@ func (c *Console) respond(v *visit) error {
 	if err != nil {
 		return err
 	}
+	if v.caller.ZeroDataRetention { // there is no page of the turn
+		turn := viewTurn(r, req.Input)
+		turn.ID = ""
+		return c.showRespond(v, respondForm{Model: req.Model, Instructions: req.Instructions, Turns: []turnView{turn}, Wrong: unkept})
+	}
 	return v.redirect("/respond?response=" + r.ID)
 }
+
+// unkept is what is said of a turn of an organization with zero data retention.
+const unkept = "Nothing is kept for this organization, so no turn can continue from this one."
 
 func readRespondForm(v *visit) (*responses.Request, error) {
 	f := v.r.PostForm
@@ -333,7 +341,7 @@ const stallTimeout = time.Minute
 
 // follow sends a turn as it is made, as events for static/console.js: "text" with
 // the next piece of a message, "item" with the HTML of an item that is complete,
-// "end" with the response's ID, and "wrong" with why there is none.
+// "end" with the response's ID or "unkept" with why it has no page, and "wrong" with why there is none.
 func (c *Console) follow(v *visit, events iter.Seq2[responses.Event, error]) error {
 	rc := http.NewResponseController(v.w.ResponseWriter)
 	send := func(event string, data any) bool {
@@ -378,6 +386,9 @@ func (c *Console) pass(v *visit, event responses.Event, send func(string, any) b
 	case responses.EventError:
 		return send("wrong", event.Error.Message)
 	case responses.EventCompleted:
+		if v.caller.ZeroDataRetention {
+			return send("unkept", unkept)
+		}
 		return send("end", event.Response.ID)
 	}
 	return true

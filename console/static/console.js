@@ -80,6 +80,7 @@ document.addEventListener("change", (event) => {
       if (input.dataset.kind || !part.closest("fieldset")) part.hidden = !part.dataset.for.split(" ").includes(input.value);
     }
   }
+  if (input.matches("#file")) input.form.querySelector("[data-attachments]").replaceChildren(); // it shows another one
   if (input.matches("[data-upload]")) upload(input.form, input.dataset.upload, input.files).then(() => { input.value = ""; });
 });
 
@@ -110,28 +111,36 @@ async function upload(form, where, files) {
 // textOf is the text of a piece of HTML, which is never put into the page.
 const textOf = (html) => new DOMParser().parseFromString(html, "text/html").body.textContent.trim();
 
+// attach shows a file in a form, as the server tells of it. The form for a decision
+// has one at most, and no button for what the choice of its state takes away.
 function attach(form, where, file) {
-  if (where === "file") {
-    form.querySelector("[name=file]").value = file.id;
-    return;
-  }
+  const list = form.querySelector("[data-attachments]");
   const line = document.createElement("li");
-  const input = document.createElement("input");
-  input.type = "hidden";
-  input.name = "file_id";
-  input.value = file.id;
-  const status = document.createElement("span");
-  status.textContent = ` ${file.filename} (${file.status}) `;
-  const link = document.createElement("a");
-  link.href = prefix + "/files/" + encodeURIComponent(file.id);
-  link.textContent = "what a model sees";
-  const remove = document.createElement("button");
-  remove.type = "button";
-  remove.className = "quiet";
-  remove.textContent = "Remove";
-  remove.addEventListener("click", () => line.remove());
-  line.append(input, status, link, " ", remove);
-  form.querySelector("[data-attachments]").append(line);
+  const about = document.createElement("div");
+  const path = prefix + "/files/" + encodeURIComponent(file.id) + "/attached";
+  for (const [name, value] of [["get", path], ["trigger", "load"], ["swap", "outerHTML"]]) about.setAttribute("hx-" + name, value);
+  line.append(about);
+  if (where === "file") {
+    const kind = form.querySelector("[name=kind]");
+    kind.value = "file";
+    kind.dispatchEvent(new Event("change", { bubbles: true }));
+    form.querySelector("[name=file]").value = file.id;
+    list.replaceChildren(line);
+  } else {
+    const input = document.createElement("input");
+    input.type = "hidden";
+    input.name = "file_id";
+    input.value = file.id;
+    const remove = document.createElement("button");
+    remove.type = "button";
+    remove.className = "quiet";
+    remove.textContent = "Remove";
+    remove.setAttribute("aria-label", "Remove " + file.filename);
+    remove.addEventListener("click", () => line.remove());
+    line.append(input, remove);
+    list.append(line);
+  }
+  htmx.process(line);
 }
 
 for (const kind of ["dragover", "dragleave", "drop"]) {
@@ -196,7 +205,7 @@ async function respond(form) {
       headers: { Accept: "text/event-stream", "X-Console-Token": token(), "HX-Request": "true" },
     });
     if (!answer.headers.get("Content-Type")?.startsWith("text/event-stream")) throw new Error(textOf(await answer.text()));
-    await follow(answer.body, turn, said);
+    await follow(answer.body, form, turn, said);
   } catch (error) {
     problem(form, error.message);
     if (turn.childElementCount < 2) turn.remove();
@@ -204,7 +213,14 @@ async function respond(form) {
   }
 }
 
-async function follow(body, turn, said) {
+function note(text) {
+  const line = document.createElement("p");
+  line.className = "note";
+  line.textContent = text;
+  return line;
+}
+
+async function follow(body, form, turn, said) {
   let open = null;
   for await (const { event, data } of eventsOf(body)) {
     if (event === "text") {
@@ -216,6 +232,11 @@ async function follow(body, turn, said) {
       open = null;
     } else if (event === "wrong") {
       throw new Error(data);
+    } else if (event === "unkept") {
+      turn.append(note(data));
+      form.querySelector("button.primary").disabled = false;
+      form.elements.text.value = "";
+      return;
     } else if (event === "end") {
       const href = prefix + "/respond?response=" + encodeURIComponent(data);
       remember("respond", said || data, href);
