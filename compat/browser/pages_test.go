@@ -155,23 +155,6 @@ func TestFiles(t *testing.T) {
 	v.seen("form.card")
 }
 
-func TestDeleteWhatIsStored(t *testing.T) {
-	v := visit(t, start(t), desk)
-	answerDialogs(v.ctx)
-	v.signIn(v.key)
-	v.open("/respond")
-	v.fill("#text", "Hello")
-	v.click("#respond button.primary")
-	v.says(".turnfoot", "completed")
-	for _, list := range []string{"/responses", "/conversations"} {
-		v.open(list)
-		v.click("main li a, tbody a")
-		v.seen("button.danger")
-		v.click("button.danger")
-		v.says("main p", "There are no")
-	}
-}
-
 func TestUsage(t *testing.T) {
 	v := visit(t, start(t), desk)
 	v.signIn(v.key)
