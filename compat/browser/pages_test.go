@@ -70,10 +70,7 @@ func TestDecide(t *testing.T) {
 	v.fill("#state", `{"mail": "I was charged twice"}`)
 	v.click(".actions button.primary")
 	v.says(".answer h2", "team")
-	v.click(".snippets summary")
-	for _, language := range []string{"curl", "Python", "JavaScript", "Go"} {
-		v.says(".snippets h3", language)
-	}
+	v.showsPrograms(".snippets")
 	v.says(".remembered a", "charged twice")
 	v.click(".remembered li:first-child a")
 	v.seen("#state")
@@ -81,6 +78,15 @@ func TestDecide(t *testing.T) {
 	v.do(chromedp.Value("#state", &state, chromedp.ByQuery))
 	if want := `{"mail": "I was charged twice"}`; state != want {
 		t.Errorf("the remembered state is %q, want %q", state, want)
+	}
+}
+
+// showsPrograms opens what shows a request as programs, and looks for each language.
+func (v visitor) showsPrograms(at string) {
+	v.Helper()
+	v.click(at + " summary")
+	for _, language := range []string{"curl", "Python", "JavaScript", "Go"} {
+		v.says(at+" h3", language)
 	}
 }
 
@@ -101,6 +107,11 @@ func TestRespond(t *testing.T) {
 	v.fill("#text", "And when does it open?")
 	v.click("#respond button.primary")
 	v.until(`document.querySelectorAll(".turnfoot").length === 2`)
+	v.showsPrograms(".turn:first-of-type .snippets")
+	v.open("/respond")
+	v.says(".remembered a", "And when does it open?")
+	v.click(".remembered li:first-child a")
+	v.until(`document.querySelectorAll(".turn").length === 2`)
 	v.open("/responses")
 	v.says(".tree .depth1", "completed")
 	v.open("/conversations")
