@@ -38,9 +38,11 @@ const (
 // estimated where that is needed.
 func (b *Backend) checkPrompt(ctx context.Context, t *target, req *model.Request, told int) error {
 	sent := *req
-	sent.Messages = slices.Clone(req.Messages)
-	for i := range sent.Messages {
-		sent.Messages[i].Reasoning = "" // templates leave out what is old of it
+	if slices.ContainsFunc(req.Messages, func(m model.Message) bool { return m.Reasoning != "" }) {
+		sent.Messages = slices.Clone(req.Messages)
+		for i := range sent.Messages {
+			sent.Messages[i].Reasoning = "" // templates leave out what is old of it
+		}
 	}
 	bytes := model.PromptTextTokens(&sent, func(text string) int { return len(text) })
 	doubtful := bytes > cutTokens && bytes > manyBytes*told
