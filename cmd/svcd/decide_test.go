@@ -24,21 +24,29 @@ var (
 	decideKills = flag.Int("decide.kills", 4, "how often TestDecideSurvivesKills kills")
 )
 
-// TestDecideIsResumed breaks off runs over many rows and goes on: each row is in
-// the output once, in order.
-func TestDecideIsResumed(t *testing.T) {
+// rowsToDecide writes a file of as many rows as there are to be, and one of two
+// questions, and names a file for the answers.
+func rowsToDecide(t *testing.T) (in, out, questions string) {
+	t.Helper()
 	dir := t.TempDir()
 	var text strings.Builder
 	text.WriteString("id,state\n")
 	for i := range *decideRows {
 		fmt.Fprintf(&text, "%d,\"row, %d\nof many\"\n", i, i)
 	}
-	in, out, questions := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out.csv"), filepath.Join(dir, "q.json")
+	in, out, questions = filepath.Join(dir, "in.csv"), filepath.Join(dir, "out.csv"), filepath.Join(dir, "q.json")
 	for name, content := range map[string]string{in: text.String(), questions: `{"c":{"type":"choice","criteria":{"a":null,"b":null}},"n":{"type":"noul"}}`} {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return in, out, questions
+}
+
+// TestDecideIsResumed breaks off runs over many rows and goes on: each row is in
+// the output once, in order.
+func TestDecideIsResumed(t *testing.T) {
+	in, out, questions := rowsToDecide(t)
 	var asked, stop atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -112,18 +120,7 @@ func checkDecided(t *testing.T, out string) {
 //
 //	go test ./cmd/svcd -run DecideSurvivesKills -decide.rows 10000 -decide.kills 25
 func TestDecideSurvivesKills(t *testing.T) {
-	dir := t.TempDir()
-	var text strings.Builder
-	text.WriteString("id,state\n")
-	for i := range *decideRows {
-		fmt.Fprintf(&text, "%d,\"row, %d\nof many\"\n", i, i)
-	}
-	in, out, questions := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out.csv"), filepath.Join(dir, "q.json")
-	for name, content := range map[string]string{in: text.String(), questions: `{"c":{"type":"choice","criteria":{"a":null,"b":null}},"n":{"type":"noul"}}`} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	in, out, questions := rowsToDecide(t)
 	var asked, killAt atomic.Int64
 	kill := make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -50,9 +50,10 @@ func chatTo(t *testing.T, url, model string) (int, string) {
 	return answerTo(t, req)
 }
 
-// TestGGUF starts svcd on a model file: the model server answers for it, and ends
-// with it.
-func TestGGUF(t *testing.T) {
+// modelFile returns a model file, and has this program be the llama-server of the
+// PATH.
+func modelFile(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err == nil {
@@ -66,6 +67,13 @@ func TestGGUF(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+// TestGGUF starts svcd on a model file: the model server answers for it, and ends
+// with it.
+func TestGGUF(t *testing.T) {
+	file := modelFile(t)
 	url, stop := start(t, empty, "-gguf", file, "-api-key", "sk-one", "-alias", "mine=svc-preview")
 	for _, model := range []string{"svc-preview", "mine"} {
 		if status, body := chatTo(t, url, model); status != 200 || !strings.Contains(body, `"content":"Hello"`) {
@@ -104,19 +112,7 @@ func TestGGUFEndsWithAKilledServer(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux ends a process with the one that started it")
 	}
-	dir := t.TempDir()
-	self, err := os.Executable()
-	if err == nil {
-		err = os.Symlink(self, filepath.Join(dir, llamaserver.Program))
-	}
-	if err != nil {
-		t.Skip(err)
-	}
-	file := filepath.Join(dir, "model.gguf")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir)
+	file := modelFile(t)
 	server := startServer(t, inMemory, "-gguf", file)
 	address, err := os.ReadFile(file)
 	if err != nil {
