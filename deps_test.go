@@ -19,7 +19,7 @@ const module = "github.com/seed-506d8e5d/svc"
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
 	"cmd/svcd": {"", "cmd/svcd/reader", "decisions", "decisions/calibration", "decisions/evaluation", "console", "driver", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
-		"files", "telemetry"},
+		"files", "telemetry", "internal/repeat"},
 	"cmd/svcd/reader": {"files"},
 	"console":         {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses"},
 	"examples":        {"", "*"},
@@ -33,7 +33,7 @@ var edges = map[string][]string{
 	"telemetry": {"", "driver", "fault", "files", "internal/answer", "model", "responses/websearch", "storage"},
 
 	"accounts":                {"fault", "idempotency", "internal/*", "page", "replicas", "storage"},
-	"replicas":                {"storage"},
+	"replicas":                {"storage", "internal/repeat"},
 	"chat":                    {"accounts", "fault", "internal/*", "model", "page", "storage"},
 	"conversations":           {"accounts", "fault", "internal/*", "model", "page", "replicas", "storage"},
 	"decisions":               {"accounts", "decisions/calibration", "fault", "internal/*", "model", "page", "storage"},
@@ -42,13 +42,14 @@ var edges = map[string][]string{
 	"embeddings":              {"accounts", "fault", "model"},
 	"files":                   {"accounts", "fault", "files/*", "idempotency", "internal/*", "model", "page", "replicas", "storage"},
 	"files/doctext":           {"files/internal/*", "files/reading"},
-	"files/docxtext":          {"files/internal/*", "files/reading"},
+	"files/docxtext":          {"files/internal/*", "files/reading", "files/rtftext"},
 	"files/internal/markdown": {},
 	"files/internal/word":     {"files/internal/markdown"},
 	"files/pdftext":           {"files/internal/markdown", "files/reading"},
 	"files/reading":           {},
-	"files/wordtext":          {"files/doctext", "files/docxtext", "files/reading"},
-	"idempotency":             {"fault", "internal/*", "storage"},
+	"files/rtftext":           {"files/internal/markdown", "files/reading"},
+	"files/wordtext":          {"files/doctext", "files/docxtext", "files/reading", "files/rtftext"},
+	"idempotency":             {"fault", "internal/*", "storage", "internal/repeat"},
 	"responses":               {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/websearch", "storage"},
 	"responses/websearch":     {"internal/guard"},
 
@@ -60,13 +61,13 @@ var edges = map[string][]string{
 
 	"storage":                  {"driver", "internal/jsonout"},
 	"storage/backup":           {"storage"},
-	"storage/badgerstore":      {"storage", "storage/internal/*"},
+	"storage/badgerstore":      {"storage", "storage/internal/*", "internal/repeat"},
 	"storage/internal/occ":     {"storage", "storage/internal/txn"},
 	"storage/internal/txn":     {"storage"},
 	"storage/internal/wal":     {},
 	"storage/internal/waltest": {"storage/internal/wal"},
 	"storage/memstore":         {"storage", "storage/internal/*"},
-	"storage/pgstore":          {"storage", "storage/internal/*"},
+	"storage/pgstore":          {"storage", "storage/internal/*", "internal/repeat"},
 	"storage/pgstore/pgtest":   {},
 	"storage/storagetest":      {"driver", "storage"},
 
@@ -75,6 +76,7 @@ var edges = map[string][]string{
 	"internal/guard":      {},
 	"page":                {},
 	"internal/answer":     {},
+	"internal/defaults":   {"internal/ids"},
 	"internal/format":     {"storage"},
 	"internal/generation": {"fault", "internal/guard", "internal/schema", "model"},
 	"internal/ids":        {},
@@ -83,6 +85,7 @@ var edges = map[string][]string{
 	"internal/logprobs":   {"internal/jsonout", "model"},
 	"internal/metadata":   {"fault"},
 	"internal/paging":     {"fault", "page", "storage"},
+	"internal/repeat":     {},
 	"internal/schema":     {"fault"},
 	"internal/stored":     {"fault", "storage"},
 }
@@ -93,7 +96,7 @@ var edges = map[string][]string{
 var restricted = map[string][]string{
 	"net/http": {"client", "cmd/svcd", "console", "examples", "httpapi", "internal/answer", "model/llamaserver", "model/openai", "responses/websearch", "telemetry"},
 	"flag":     {"cmd/svcd", "examples"},
-	"os/exec":  {"cmd/svcd", "files", "model/llamaserver"},
+	"os/exec":  {"cmd/svcd", "files", "model/llamaserver", "storage/pgstore/pgtest"},
 }
 
 func TestImportsRunDownwards(t *testing.T) {
