@@ -67,6 +67,7 @@ func (n *Node) first() byte {
 type document struct {
 	style PathStyle
 	err   error
+	spare []Node // for members that are not there: a decoder asks for many
 }
 
 // Parse checks data and returns its root, or an Invalid error. The nodes and what
@@ -189,7 +190,20 @@ func (n *Node) Field(name string) *Node {
 			return &members[i]
 		}
 	}
-	return &Node{doc: n.doc, parent: n, name: name, index: -1}
+	return n.missing(name)
+}
+
+// missing returns a member that is not there.
+func (n *Node) missing(name string) *Node {
+	const atOnce = 16
+	d := n.doc
+	if len(d.spare) == 0 {
+		d.spare = make([]Node, atOnce)
+	}
+	m := &d.spare[0]
+	d.spare = d.spare[1:]
+	*m = Node{doc: d, parent: n, name: name, index: -1}
+	return m
 }
 
 // Fields yields the members of an object in their order.

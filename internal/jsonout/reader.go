@@ -144,6 +144,38 @@ func (r *Reader) unit() rune {
 	return rune(n)
 }
 
+// Int reads a whole number that an int64 holds.
+func (r *Reader) Int() int64 {
+	n, err := strconv.ParseInt(r.digits(), 10, 64)
+	if err != nil {
+		r.Fail()
+	}
+	return n
+}
+
+// Uint reads a whole number that a uint64 holds.
+func (r *Reader) Uint() uint64 {
+	n, err := strconv.ParseUint(r.digits(), 10, 64)
+	if err != nil {
+		r.Fail()
+	}
+	return n
+}
+
+// digits reads the text of a whole number as a Writer writes it: without a plus
+// and without zeros in front.
+func (r *Reader) digits() string {
+	end := 0
+	for end < len(r.s) && (r.s[end] == '-' || r.s[end] >= '0' && r.s[end] <= '9') {
+		end++
+	}
+	text := r.s[:end]
+	if r.s = r.s[end:]; len(text) > 1 && text[0] == '0' || strings.HasPrefix(text, "-0") {
+		r.Fail()
+	}
+	return text
+}
+
 // Bool reads true or false.
 func (r *Reader) Bool() bool {
 	if rest, ok := strings.CutPrefix(r.s, "true"); ok {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -78,10 +79,30 @@ func (w *Writer) OptionalString(s string) {
 	w.String(s)
 }
 
+// StringMember writes a member of an object unless its string is empty.
+func (w *Writer) StringMember(name, s string) {
+	if s != "" {
+		w.Name(name).String(s)
+	}
+}
+
+// IntMember writes a member of an object unless its integer is 0.
+func (w *Writer) IntMember(name string, n int64) {
+	if n != 0 {
+		w.Name(name).Int(n)
+	}
+}
+
 // Int writes an integer.
 func (w *Writer) Int(n int64) {
 	w.separate()
 	w.Buf = strconv.AppendInt(w.Buf, n, 10)
+}
+
+// Uint writes an integer.
+func (w *Writer) Uint(n uint64) {
+	w.separate()
+	w.Buf = strconv.AppendUint(w.Buf, n, 10)
 }
 
 // OptionalInt writes an integer, or null for 0.
@@ -134,6 +155,47 @@ func (w *Writer) Raw(raw json.RawMessage) {
 		return
 	}
 	w.Buf = b.Bytes()
+}
+
+// Plain returns a value that is JSON already in one spelling: without blanks
+// between its parts, and with no escapes but those that JSON needs. So a value reads
+// the same, whatever its sender has escaped.
+func Plain(raw json.RawMessage) []byte {
+	var w Writer
+	w.Raw(raw)
+	if !bytes.Contains(w.Buf, []byte(`\u`)) && !bytes.Contains(w.Buf, []byte(`\/`)) {
+		return w.Buf
+	}
+	b := make([]byte, 0, len(w.Buf))
+	for rest := w.Buf; len(rest) > 0; {
+		quote := bytes.IndexByte(rest, '"')
+		if quote < 0 {
+			return append(b, rest...)
+		}
+		n := quote + 1
+		for rest[n] != '"' {
+			if rest[n] == '\\' {
+				n++
+			}
+			n++
+		}
+		var text string
+		_ = json.Unmarshal(rest[quote:n+1], &text) // a string of valid JSON
+		b = append(b, rest[:quote+1]...)
+		for {
+			// JSON does not need what Marshal escapes for JavaScript.
+			i := strings.IndexAny(text, "\u2028\u2029")
+			if i < 0 {
+				break
+			}
+			n := i + len("\u2028")
+			b = append(appendEscaped(b, text[:i]), text[i:n]...)
+			text = text[n:]
+		}
+		b = append(appendEscaped(b, text), '"')
+		rest = rest[n+1:]
+	}
+	return b
 }
 
 // Tags writes string tags in the order of their names; nil is an empty object.

@@ -3,6 +3,7 @@ package jsonout
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -87,4 +88,34 @@ func BenchmarkString(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestPlain(t *testing.T) {
+	for raw, want := range map[string]string{
+		``:                 `null`,
+		` [ 1.50 , "a" ] `: `[1.50,"a"]`,
+		`{"\u00e9": "\ud83d\ude00\/\u000a\u0001\u2028", "\\u00e9": "\\\"", "":[""]}`: "{\"é\":\"😀/\\n\\u0001\u2028\"," + `"\\u00e9":"\\\"","":[""]}`,
+		`"\ud800\u0041"`:            "\"\uFFFDA\"",
+		"[\"\u2029\\u00e9\u2028\"]": "[\"\u2029é\u2028\"]",
+		`"\u0022"`:                  `"\""`,
+	} {
+		if got := string(Plain(json.RawMessage(raw))); got != want {
+			t.Errorf("%s: %s, not %s", raw, got, want)
+		}
+	}
+}
+
+func FuzzPlain(f *testing.F) {
+	for _, seed := range []string{`{"a":"\u00e9\\"}`, `["\/","\"","\\\""]`, `1`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		var want, got any
+		if json.Unmarshal([]byte(raw), &want) != nil {
+			t.Skip()
+		}
+		if err := json.Unmarshal(Plain(json.RawMessage(raw)), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, not %v (%v)", raw, got, want, err)
+		}
+	})
 }
