@@ -48,14 +48,35 @@ func (m measurer) parts(s *jsonschema.Schema) int {
 	return n
 }
 
-// weight is how many values s itself compares with.
+// perPart is how many values or names are compared in the time of a part.
+const perPart = 16
+
+// weight is how many values and names s itself compares with.
 func weight(s *jsonschema.Schema) int {
-	n := 1
+	n := len(s.Required)
 	if s.Enum != nil {
-		const perPart = 16 // values are compared faster than schemas
-		n += len(s.Enum.Values) / perPart
+		n += len(s.Enum.Values)
 	}
-	return n
+	for _, names := range s.DependentRequired {
+		n += len(names)
+	}
+	for _, d := range s.Dependencies {
+		if names, ok := d.([]string); ok {
+			n += len(names)
+		}
+	}
+	return 1 + n/perPart
+}
+
+// width is how much of a value each part of a schema looks at that it is held to.
+func width(v any) int {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) / perPart
+	case []any:
+		return len(v) / perPart
+	}
+	return 0
 }
 
 // subschemas returns the schemas directly within s.
@@ -114,6 +135,9 @@ func (p *stepper) run(ctx context.Context, validate func() error) (err error) {
 }
 
 func (p *stepper) step(n int) {
+	if p.ctx == nil {
+		return // the schema itself is looked at
+	}
 	before := p.steps / stepsBetween
 	if p.steps += n; p.steps > p.most {
 		panic(stopped{errTooLong})
@@ -135,7 +159,7 @@ func (p *stepper) watch(s *jsonschema.Schema, seen map[*jsonschema.Schema]bool) 
 	subs := subschemas(s)
 	steps, inner := weight(s)+len(subs), s.Format
 	f := &jsonschema.Format{Validate: func(v any) error {
-		p.step(steps)
+		p.step(steps + width(v))
 		if inner == nil || inner.Validate == nil {
 			return nil
 		}
@@ -159,7 +183,11 @@ func isRegexp(v any) error {
 	if !ok {
 		return nil
 	}
-	if _, err := regexp.Compile(text); err != nil {
+	_, err := patternSize(text)
+	if err == nil {
+		_, err = regexp.Compile(text)
+	}
+	if err != nil {
 		return fmt.Errorf("not a regular expression: %w", err)
 	}
 	return nil

@@ -16,8 +16,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
-
-	"github.com/seed-506d8e5d/svc/fault"
 )
 
 // self is the address of the schema itself.
@@ -30,27 +28,11 @@ type Schema struct {
 	stepper  stepper
 }
 
-// Compile compiles a schema, which must be a JSON object and have at most
-// [MaxParts]. The Invalid error names param, the place in the schema and the
-// reason.
+// Compile compiles a schema, which must be a JSON object, have at most [MaxParts],
+// and fit into a [Budget]. The Invalid error names param, the place in the schema
+// and the reason.
 func Compile(raw json.RawMessage, param string) (*Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
-	if err != nil {
-		return nil, fault.Invalidf(param, "%s is not valid JSON.", param)
-	}
-	if _, ok := doc.(map[string]any); !ok {
-		return nil, fault.Invalidf(param, "%s must be a JSON Schema object.", param)
-	}
-	compiled, err := compile(doc, false)
-	if err != nil {
-		return nil, fault.Invalidf(param, "%s is not a valid JSON Schema: %.300s.", param, reason(err))
-	}
-	if Parts(compiled) > MaxParts {
-		return nil, fault.Invalidf(param, "%s has more than %d parts when its references are written out.", param, MaxParts)
-	}
-	result := &Schema{compiled: compiled, stepper: stepper{most: maxSteps}}
-	result.stepper.watch(compiled, map[*jsonschema.Schema]bool{})
-	return result, nil
+	return new(Budget).Compile(raw, param)
 }
 
 // Parse compiles a schema for a program that makes values for it; formats says whether
@@ -60,12 +42,13 @@ func Parse(raw json.RawMessage, formats bool) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compile(doc, formats)
+	return compile(doc, formats, new(patterns))
 }
 
-func compile(doc any, formats bool) (*jsonschema.Schema, error) {
+func compile(doc any, formats bool, p *patterns) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(p.compile)
 	if formats {
 		c.AssertFormat()
 	}
@@ -82,6 +65,9 @@ func (s *Schema) Validate(ctx context.Context, text string) error {
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("it is not valid JSON: %w", err)
+	}
+	if _, err := work(value); err != nil {
+		return err
 	}
 	return s.stepper.run(ctx, func() error {
 		if err := s.compiled.Validate(value); err != nil {

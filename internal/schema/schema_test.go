@@ -81,10 +81,10 @@ func doubling(levels int, keyword string) string {
 
 func TestSchemasThatExpandAreRefused(t *testing.T) {
 	for name, raw := range map[string]string{
-		"allOf":    doubling(40, "allOf"),
-		"anyOf":    doubling(40, "anyOf"),
-		"draft 7":  strings.Replace(doubling(40, "oneOf"), "{", `{"$schema":"http://json-schema.org/draft-07/schema#",`, 1),
-		"big enum": `{"type":"array","items":{"enum":[0` + strings.Repeat(",0", 1_000_000) + `]}}`,
+		"allOf":   doubling(40, "allOf"),
+		"anyOf":   doubling(40, "anyOf"),
+		"draft 7": strings.Replace(doubling(40, "oneOf"), "{", `{"$schema":"http://json-schema.org/draft-07/schema#",`, 1),
+		"enum":    `{"type":"array","items":{"enum":[0` + strings.Repeat(",0", 1_000_000) + `]}}`,
 	} {
 		_, err := Compile(json.RawMessage(raw), "f")
 		if want := fault.Invalidf("f", "f has more than 50000 parts when its references are written out."); !reflect.DeepEqual(err, error(want)) {
@@ -121,5 +121,97 @@ func TestValidationEnds(t *testing.T) {
 		if err := s.Validate(t.Context(), `{"a":{}}`); err != nil {
 			t.Errorf("%s, afterwards: got %v", name, err)
 		}
+	}
+}
+
+// TestSchemasThatTakeLongToCompileAreRefused has schemas that are small, or expand
+// to little, and took seconds and hundreds of megabytes to be compiled.
+func TestSchemasThatTakeLongToCompileAreRefused(t *testing.T) {
+	defs := func(n int, one string) string {
+		var all strings.Builder
+		for i := range n {
+			fmt.Fprintf(&all, `"%d":%s,`, i, fmt.Sprintf(one, i+1))
+		}
+		return `{` + all.String() + `"end":{},"` + fmt.Sprint(n) + `":{}}`
+	}
+	const many, patterns = "f has too many schemas for one request.", "f has more regular expressions than one request may have, or longer ones."
+	const number = "f cannot be used: it has a number of more than 1,000 digits."
+	for name, c := range map[string]struct{ schema, message string }{
+		"a chain":               {`{"$ref":"#/$defs/0","$defs":` + defs(10_000, `{"$ref":"#/$defs/%d"}`) + `}`, many},
+		"properties":            {`{"properties":` + defs(10_000, `{"minimum":%d}`) + `}`, many},
+		"booleans":              {`{"allOf":[true` + strings.Repeat(",true", 10_000) + `]}`, many},
+		"far references":        {`{"properties":` + defs(2000, `{"$ref":"#/x/%d"}`) + `,"x":` + defs(2000, `{"minimum":%d}`) + `}`, many},
+		"addresses":             {`{"properties":` + defs(2500, `{"$id":"http://a/%d"}`) + `}`, many},
+		"long text":             {`{"title":"` + strings.Repeat("x", maxText) + `"}`, "f is too long: the schemas of a request may have 4 MiB."},
+		"a huge exponent":       {`{"minimum":1e999999}`, number},
+		"a tiny exponent":       {`{"anyOf":[{"multipleOf":1E-1001}]}`, number},
+		"a long number":         {`{"enum":[1` + strings.Repeat("0", 1000) + `]}`, number},
+		"a pattern that grows":  {`{"pattern":"` + strings.Repeat("(.{0,1000}x)", 100) + `"}`, patterns},
+		"a pattern of classes":  {`{"pattern":"` + strings.Repeat(`\\p{L}`, 1500) + `"}`, patterns},
+		"many patterns":         {`{"patternProperties":` + defs(200, `{"pattern":"%d[^a]{1000}"}`) + `}`, patterns},
+		"patterns of names":     {`{"patternProperties":{"a{1000}b{1000}(c{500}){2}` + strings.Repeat("d{1000}", 100) + `":{}}}`, patterns},
+		"a long pattern":        {`{"pattern":"` + strings.Repeat("x", maxPattern+1) + `"}`, patterns},
+		"what people write":     {`{"properties":` + defs(2000, `{"type":"string","pattern":"^[a-z]{1,64}$","minLength":%d}`) + `}`, ""},
+		"a thousand and twenty": {`{"$defs":` + defs(1000, `{"$ref":"#/$defs/%d"}`) + `,"properties":` + defs(20, `{"$ref":"#/properties/end","title":"%d"}`) + `}`, ""},
+	} {
+		_, err := Compile(json.RawMessage(c.schema), "f")
+		var want error
+		if c.message != "" {
+			want = error(fault.Invalidf("f", "%s", c.message))
+		}
+		if !reflect.DeepEqual(err, want) {
+			t.Errorf("%s: got %.200v, want %v", name, err, want)
+		}
+	}
+}
+
+func TestTheSchemasOfARequestShareABudget(t *testing.T) {
+	is := is.New(t)
+	var b Budget
+	raw := json.RawMessage(`{"anyOf":[{}` + strings.Repeat(",{}", 8000) + `]}`)
+	_, err := b.Compile(raw, "a")
+	is.NoErr(err)
+	_, err = b.Compile(raw, "b")
+	is.Equal(err, error(fault.Invalidf("b", "b has too many schemas for one request.")))
+	b = Budget{}
+	for i := range 200 { // but many small ones have room
+		_, err = b.Compile(json.RawMessage(`{"anyOf":[{}`+strings.Repeat(",{}", 100)+`]}`), fmt.Sprint(i))
+		is.NoErr(err)
+	}
+}
+
+// TestWorkWithinAPartIsCounted has answers with which a part of a schema has much
+// to do by itself.
+func TestWorkWithinAPartIsCounted(t *testing.T) {
+	names := `"a"`
+	for i := range 10_000 {
+		names += fmt.Sprintf(`,"n%d"`, i)
+	}
+	wide := `{"x":1`
+	for i := range 10_000 {
+		wide += fmt.Sprintf(`,"n%d":1`, i)
+	}
+	for name, c := range map[string]struct{ schema, text string }{
+		"required":          {`{"items":{"required":[` + names + `]}}`, "[{}" + strings.Repeat(",{}", 1000) + "]"},
+		"dependentRequired": {`{"items":{"dependentRequired":{"a":[` + names + `]}}}`, `[{"a":1}` + strings.Repeat(`,{"a":1}`, 1000) + "]"},
+		"wide objects":      {`{"anyOf":[{"minProperties":1e6}` + strings.Repeat(`,{"minProperties":1e6}`, 1000) + `]}`, wide + "}"},
+		"patterns":          {`{"pattern":"` + strings.Repeat("(a|b)?", 1000) + `c"}`, `"` + strings.Repeat("ab", 200_000) + `"`},
+		"names":             {`{"patternProperties":{"` + strings.Repeat("(a|b)?", 1000) + `c":{}}}`, wide + "}"},
+	} {
+		s, err := Compile(json.RawMessage(c.schema), "f")
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		s.stepper.most = 100_000
+		if err := s.Validate(t.Context(), c.text); !errors.Is(err, errTooLong) {
+			t.Errorf("%s: got %.100v", name, err)
+		}
+	}
+	numbers, err := Compile(json.RawMessage(`{"items":{"multipleOf":3}}`), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := numbers.Validate(t.Context(), `[1e999999]`); !errors.Is(err, errNumber) {
+		t.Errorf("a huge number in an answer: got %v", err)
 	}
 }
