@@ -14,6 +14,7 @@ type DB struct {
 	driver Store
 	health HealthChecker // nil: the driver is none
 	clock  Clock         // nil: the driver is none
+	ages   Ager          // nil: the driver is none
 }
 
 // Use returns the DB of a driver, or s itself where it is one.
@@ -24,6 +25,7 @@ func Use(s Store) *DB {
 	db := &DB{driver: s}
 	db.health, _ = driver.As[HealthChecker](s)
 	db.clock, _ = driver.As[Clock](s)
+	db.ages, _ = driver.As[Ager](s)
 	return db
 }
 
@@ -54,6 +56,26 @@ type Clock interface {
 	// Now returns the time, at once. It is later than all that it returned, to any
 	// process, before an Update was called that has returned.
 	Now() time.Time
+}
+
+// Ager is a [Store] on a server that another one may stand in for, which has not got
+// the last of what was committed: a standby that was behind.
+type Ager interface {
+	// Age returns a number that grows before any transaction meets what may be
+	// another server. Who relies on something that an earlier transaction has read
+	// or written, and finds another age in a later one, makes sure that it is there.
+	// It answers at once, and says more often than is so that the server may be
+	// another one.
+	Age() uint64
+}
+
+// Age returns the age of the store, see [Ager]: always 0 where the driver is none.
+// A transaction that has read something has met the server of the age.
+func (db *DB) Age() uint64 {
+	if db.ages == nil {
+		return 0
+	}
+	return db.ages.Age()
 }
 
 // Now returns the time by the store's clock, and the machine's where the driver is no

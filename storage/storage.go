@@ -5,7 +5,7 @@
 // A database is connected by a [Store], which is the driver interface: what others
 // implement. What the service uses is a [DB] around it ([Use]). What a driver may
 // do besides is an interface of its own, which package driver finds through
-// wrappers: [Snapshotter], [HealthChecker], [Sizer].
+// wrappers: [Snapshotter], [HealthChecker], [Sizer], [Sharer], [Clock], [Ager].
 //
 // A domain package opens a transaction with [DB.View] or [DB.Update] and
 // works on the [Tx] it is handed. A Tx belongs to one namespace and cannot name
@@ -97,8 +97,8 @@ var (
 	ErrUnknown = errors.New("storage: it is not known whether the transaction was written")
 )
 
-// Store is the driver interface: an ordered, transactional map of bytes. All methods may be called
-// concurrently, from any goroutine.
+// Store is the driver interface: an ordered, transactional map of bytes. All
+// methods may be called concurrently, from any goroutine.
 //
 // The functions handed to View and Update may run more than once and must have
 // no effect outside the transaction but to set variables that each run sets
@@ -165,6 +165,25 @@ type Reserver interface {
 func UseReserve(tx Tx) {
 	if r, ok := driver.As[Reserver](tx); ok {
 		r.UseReserve()
+	}
+}
+
+// Prefetcher is a [Tx] of a store that reads several keys as quickly as one. It is
+// reached through [Prefetch].
+type Prefetcher interface {
+	// Prefetch says that the keys are going to be read. It reads nothing and
+	// keeps the keys until the transaction ends.
+	Prefetch(keys ...[]byte)
+}
+
+// Prefetch says that the transaction is going to read keys with Get: where each
+// read is a wait for a database, the first of them reads them all. What they say is
+// the same as without, and so is what the transaction conflicts with, so that only
+// what will be read should be named. The values are kept until they are asked for:
+// they should be small. On a store that is no [Prefetcher] it does nothing.
+func Prefetch(tx Tx, keys ...[]byte) {
+	if p, ok := driver.As[Prefetcher](tx); ok {
+		p.Prefetch(keys...)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 )
 
 const (
@@ -102,16 +104,9 @@ func (s *Store) serverTime(ctx context.Context) (now time.Time, err error) {
 
 // keepTime asks for the time until ctx ends.
 func (s *Store) keepTime(ctx context.Context) {
-	tick := time.NewTicker(askEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	repeat.Every(ctx, askEvery, nil, func() {
 		if err := s.clock.ask(ctx, s.serverTime); err != nil && ctx.Err() == nil {
 			s.log.Debug("pgstore: the server did not say what time it is", "err", err)
 		}
-	}
+	})
 }

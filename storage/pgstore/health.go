@@ -22,16 +22,23 @@ type health struct {
 }
 
 // note remembers how a transaction went. One that failed may only have had a
-// connection that broke: what is known is too old then, and a probe says more.
+// connection that broke: that all was well is too old then, and a probe says more.
 func (h *health) note(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case err == nil, errors.Is(err, errLost):
 		h.err, h.at = nil, time.Now()
-	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, storage.ErrUnknown):
+	case h.err == nil && (errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrUnknown)):
 		h.at = time.Time{}
 	}
+}
+
+// down says whether the database was away a moment ago.
+func (h *health) down() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err != nil && time.Since(h.at) < healthAge
 }
 
 // Healthy implements storage.HealthChecker. Where nothing was written lately it

@@ -24,8 +24,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
@@ -51,9 +53,11 @@ const (
 	defaultConns   = 20
 
 	// maxAttempts is how often an Update runs its function before it gives up,
-	// and maxBroken how often it goes on after a connection that broke before
-	// the commit was sent.
-	maxAttempts = 32
+	// some four seconds: the database takes transactions for conflicting that only
+	// touch keys near each other, so that three of four may be lost where several
+	// processes write as fast as they can. maxBroken is how often an Update goes on
+	// after a connection that broke before the commit was sent.
+	maxAttempts = 128
 	maxBroken   = 8
 
 	// maxPause bounds the pause between two attempts, which grows from
@@ -88,6 +92,8 @@ type Store struct {
 	closing chan struct{}      // closed when the store is
 
 	commits, conflicts, settled, statements, trips atomic.Uint64
+
+	connections atomic.Uint64 // that were ever made
 }
 
 var (
@@ -96,6 +102,7 @@ var (
 	_ storage.HealthChecker = (*Store)(nil)
 	_ storage.Sharer        = (*Store)(nil)
 	_ storage.Clock         = (*Store)(nil)
+	_ storage.Ager          = (*Store)(nil)
 )
 
 // Open connects to the database and makes its table where there is none. It
@@ -119,6 +126,10 @@ func newStore(ctx context.Context, config *pgxpool.Config, o Options) (*Store, e
 	}
 	if s.timeout <= 0 {
 		s.timeout = defaultTimeout
+	}
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		s.connections.Add(1)
+		return prepareAll(ctx, conn)
 	}
 	var err error
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
@@ -146,6 +157,10 @@ func (s *Store) Stats() Stats {
 
 // Shared implements storage.Sharer.
 func (s *Store) Shared() bool { return true }
+
+// Age implements storage.Ager: whatever takes a server's place, it is met by
+// connections of its own.
+func (s *Store) Age() uint64 { return s.connections.Load() }
 
 // View implements storage.Store.
 func (s *Store) View(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
@@ -229,7 +244,7 @@ func (s *Store) retry(ctx context.Context, ns storage.Namespace, attempt func() 
 				return ctx.Err()
 			}
 			s.health.note(err)
-			if broken++; broken > maxBroken {
+			if broken++; broken > maxBroken || s.health.down() {
 				return err
 			}
 		default:
@@ -251,13 +266,7 @@ func (s *Store) turn(ctx context.Context, ns storage.Namespace) bool {
 
 // pause waits for a random time that grows with n, or for ctx's end.
 func pause(ctx context.Context, n int) {
-	most := min(firstPause<<min(n, 10), maxPause)
-	timer := time.NewTimer(rand.N(most))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	repeat.Pause(ctx, rand.N(min(firstPause<<min(n, 10), maxPause)))
 }
 
 // Close implements storage.Store.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -13,7 +14,12 @@ import (
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
-// poolConfig reads the URL of a database.
+// connectTimeout is how long one server of a URL is tried, where the URL does not
+// say: one that has vanished does not keep the next from being tried.
+const connectTimeout = 5 * time.Second
+
+// poolConfig reads the URL of a database. What cannot be written is of no use, so
+// that a standby is passed over unless the URL says otherwise.
 func poolConfig(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -22,10 +28,15 @@ func poolConfig(url string) (*pgxpool.Config, error) {
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = defaultConns
 	}
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	if !strings.Contains(url, "target_session_attrs") {
+		config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "svc"
 	}
-	config.AfterConnect = prepareAll
 	return config, nil
 }
 

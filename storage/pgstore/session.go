@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,8 @@ type session struct {
 	conn  *pgxpool.Conn // nil until it has begun
 	err   error         // why nothing can be read or written any more
 
-	got map[string][]byte // small values that were read: they stay what they are until the end
+	got      map[string][]byte // values that were read, nil where there is none: they stay what they are until the end
+	expected [][]byte          // keys that will be read, and were not
 }
 
 var _ txn.Reader = (*session)(nil)
@@ -112,32 +114,73 @@ func (t *session) read(row func(pgx.Rows) error, statement string, args []any) (
 	return rows.Err()
 }
 
+// Prefetch implements txn.Reader.
+func (t *session) Prefetch(keys ...[]byte) { t.expected = append(t.expected, keys...) }
+
 // Get implements txn.Reader.
 func (t *session) Get(key []byte) ([]byte, error) {
-	if value, ok := t.got[string(key)]; ok && t.err == nil {
-		return slices.Clone(value), nil
+	if t.err != nil {
+		return nil, t.err
+	}
+	if value, ok := t.got[string(key)]; ok {
+		return t.kept(key, value)
+	}
+	if len(t.expected) > 1 && slices.ContainsFunc(t.expected, func(k []byte) bool { return bytes.Equal(k, key) }) {
+		return t.getMany(key)
 	}
 	var value []byte
-	found := false
 	err := t.query(func(rows pgx.Rows) error {
-		found = true
-		return rows.Scan(&value)
+		err := rows.Scan(&value)
+		value = nonNil(value)
+		return err
 	}, selectOne, t.ns, key)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case !found:
+	}
+	if len(t.got) < keepKeys {
+		t.keep(key, value)
+	}
+	return t.kept(key, value)
+}
+
+// getMany reads the keys that are expected and returns the value of one of them.
+func (t *session) getMany(key []byte) ([]byte, error) {
+	found := make(map[string][]byte, len(t.expected))
+	err := t.query(func(rows pgx.Rows) error {
+		var k, value []byte
+		err := rows.Scan(&k, &value)
+		found[string(k)] = nonNil(value)
+		return err
+	}, selectMany, t.ns, t.expected)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range t.expected {
+		t.keep(k, found[string(k)])
+	}
+	t.expected = nil
+	return t.kept(key, found[string(key)])
+}
+
+// keep remembers what a key was found to have.
+func (t *session) keep(key, value []byte) {
+	if t.got == nil {
+		t.got = map[string][]byte{}
+	}
+	t.got[string(key)] = value
+}
+
+// kept returns a value that was read, nil where there is none. A large one is the
+// caller's from then on.
+func (t *session) kept(key, value []byte) ([]byte, error) {
+	if value == nil {
 		return nil, storage.ErrNotFound
-	case value == nil:
-		value = []byte{}
 	}
-	if len(value) <= keepBytes && len(t.got) < keepKeys {
-		if t.got == nil {
-			t.got = map[string][]byte{}
-		}
-		t.got[string(key)] = slices.Clone(value)
+	if len(value) > keepBytes {
+		delete(t.got, string(key))
+		return value, nil
 	}
-	return value, nil
+	return slices.Clone(value), nil
 }
 
 // Iterate implements txn.Reader.

@@ -11,6 +11,7 @@ const (
 
 	selectNow  = "select clock_timestamp()"
 	selectOne  = "select value from kv where ns = $1 and key = $2"
+	selectMany = "select key, value from kv where ns = $1 and key = any($2::bytea[])"
 	onConflict = " on conflict (ns, key) do update set value = excluded.value"
 	upsertOne  = "insert into kv (ns, key, value) values ($1, $2, $3)" + onConflict
 	upsertMany = "insert into kv (ns, key, value) select $1, k, v from unnest($2::bytea[], $3::bytea[]) as w (k, v)" + onConflict
@@ -23,7 +24,7 @@ const (
 
 // prepared lists them.
 func prepared() []string {
-	all := []string{beginUpdate, beginView, commitWork, rollbackWork, selectNow, selectOne, upsertOne, upsertMany, deleteMany, insertMark}
+	all := []string{beginUpdate, beginView, commitWork, rollbackWork, selectNow, selectOne, selectMany, upsertOne, upsertMany, deleteMany, insertMark}
 	for i := range 8 {
 		r := storage.Range{Reverse: i&1 != 0, KeysOnly: i&2 != 0}
 		if i&4 != 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/storage"
@@ -44,6 +45,7 @@ var valueRules = []rule{
 		d.update(func(tx storage.Tx) error { return tx.Delete([]byte("a")) })
 		d.want()
 	}},
+	{"keys that a transaction says it will read are read as without", testPrefetch},
 	{"an empty value exists and a nil value is an empty one", testEmptyValues},
 	{"keys and values may hold any bytes", testAnyBytes},
 	{"a transaction reads its own writes", func(t *testing.T, s storage.Store) {
@@ -189,4 +191,43 @@ func testReadOwnership(t *testing.T, s storage.Store) {
 		return spoil(tx)
 	})
 	d.want("a", "1", "b", "2")
+}
+
+func testPrefetch(t *testing.T, s storage.Store) {
+	d := db{t, s, ns}
+	large := string(bytes.Repeat([]byte("x"), 100_000))
+	d.set("a", "1", "b", "2", "c", "", "large", large, "own", "3", "gone", "4")
+	keys := [][]byte{[]byte("own"), []byte("a"), []byte("none"), []byte("c"), []byte("large"), []byte("gone")}
+	read := func(tx storage.Tx) (got []string, err error) {
+		for _, key := range []string{"b", "a", "none", "c", "large", "own", "gone", "a", "large", "none", "new"} {
+			value, err := get(tx, key)
+			if err != nil {
+				return nil, err
+			}
+			got = append(got, value)
+		}
+		return got, nil
+	}
+	var got []string
+	d.update(func(tx storage.Tx) (err error) {
+		if err := errors.Join(setAll(tx, "own", "5", "new", "6"), tx.Delete([]byte("gone"))); err != nil {
+			return err
+		}
+		storage.Prefetch(tx, keys...)
+		storage.Prefetch(tx, []byte("new"), []byte("b"))
+		got, err = read(tx)
+		return err
+	})
+	if want := []string{"2", "1", "-", "", large, "5", "-", "1", large, "-", "6"}; !slices.Equal(got, want) {
+		t.Errorf("a transaction that writes read %q, want %q", clip(got), clip(want))
+	}
+	d.view(func(tx storage.Tx) (err error) {
+		storage.Prefetch(tx)
+		storage.Prefetch(tx, []byte("a"))
+		got, err = read(tx)
+		return err
+	})
+	if want := []string{"2", "1", "-", "", large, "5", "-", "1", large, "-", "6"}; !slices.Equal(got, want) {
+		t.Errorf("a transaction that reads read %q, want %q", clip(got), clip(want))
+	}
 }

@@ -80,6 +80,9 @@ func (r reader) Get(key []byte) ([]byte, error) {
 	return r.snapshot.Get(full)
 }
 
+// Prefetch implements txn.Reader: each key is read at once.
+func (r reader) Prefetch(...[]byte) {}
+
 // Iterate implements txn.Reader.
 func (r reader) Iterate(in storage.Range) txn.Iterator {
 	s := r.span(in.Start, in.End)

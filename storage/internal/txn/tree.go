@@ -26,11 +26,11 @@ func (s Span) Empty() bool { return s.End != nil && bytes.Compare(s.Start, s.End
 // Tree is an ordered map of writes by their keys. A copy costs nothing until one
 // of the two is changed. Any number of goroutines may read a tree that nobody
 // changes.
-type Tree struct{ t *btree.BTreeG[Write] }
+type Tree struct{ t *btree.BTreeG[*Write] } // of pointers, since to change a copy copies nodes
 
 // NewTree returns an empty tree.
 func NewTree() *Tree {
-	less := func(a, b Write) bool { return bytes.Compare(a.Key, b.Key) < 0 }
+	less := func(a, b *Write) bool { return bytes.Compare(a.Key, b.Key) < 0 }
 	return &Tree{btree.NewBTreeGOptions(less, btree.Options{NoLocks: true, Degree: 8})}
 }
 
@@ -38,19 +38,24 @@ func NewTree() *Tree {
 func (t *Tree) Copy() *Tree { return &Tree{t.t.Copy()} }
 
 // Set puts w in the place of the write with its key. The tree keeps the bytes.
-func (t *Tree) Set(w Write) { t.t.Set(w) }
+func (t *Tree) Set(w Write) { t.t.Set(&w) }
 
 // Delete removes the write with the key.
-func (t *Tree) Delete(key []byte) { t.t.Delete(Write{Key: key}) }
+func (t *Tree) Delete(key []byte) { t.t.Delete(&Write{Key: key}) }
 
 // Get returns the write with the key, its bytes still the tree's.
-func (t *Tree) Get(key []byte) (Write, bool) { return t.t.Get(Write{Key: key}) }
+func (t *Tree) Get(key []byte) (Write, bool) {
+	if w, ok := t.t.Get(&Write{Key: key}); ok {
+		return *w, true
+	}
+	return Write{}, false
+}
 
 // Len returns the number of writes.
 func (t *Tree) Len() int { return t.t.Len() }
 
 // Writes calls yield with each write, in order, until it returns false.
-func (t *Tree) Writes(yield func(Write) bool) { t.t.Scan(yield) }
+func (t *Tree) Writes(yield func(Write) bool) { t.t.Scan(func(w *Write) bool { return yield(*w) }) }
 
 // Iterate returns an iterator over the keys from start up to and without end; a
 // nil end is after the last key.
@@ -60,7 +65,7 @@ func (t *Tree) Iterate(start, end []byte, reverse bool) *TreeIterator {
 
 // TreeIterator walks over a part of a tree. It begins before the first write.
 type TreeIterator struct {
-	iter             btree.IterG[Write]
+	iter             btree.IterG[*Write]
 	span             Span
 	reverse, started bool
 }
@@ -73,8 +78,8 @@ func (i *TreeIterator) step() bool {
 	i.started = true
 	switch {
 	case first && !i.reverse:
-		return i.iter.Seek(Write{Key: i.span.Start})
-	case first && (i.span.End == nil || !i.iter.Seek(Write{Key: i.span.End})):
+		return i.iter.Seek(&Write{Key: i.span.Start})
+	case first && (i.span.End == nil || !i.iter.Seek(&Write{Key: i.span.End})):
 		return i.iter.Last()
 	case i.reverse:
 		return i.iter.Prev()
@@ -83,7 +88,7 @@ func (i *TreeIterator) step() bool {
 }
 
 // Write returns the present write, its bytes still the tree's.
-func (i *TreeIterator) Write() Write { return i.iter.Item() }
+func (i *TreeIterator) Write() Write { return *i.iter.Item() }
 
 // Key returns the key, still the tree's.
 func (i *TreeIterator) Key() []byte { return i.iter.Item().Key }

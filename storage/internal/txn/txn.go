@@ -29,6 +29,10 @@ type Reader interface {
 	// storage.ErrNotFound. The reader must not keep the key.
 	Get(key []byte) ([]byte, error)
 
+	// Prefetch says that keys are going to be read, as storage.Prefetcher does. The
+	// reader may do nothing.
+	Prefetch(keys ...[]byte)
+
 	// Iterate returns an iterator over a range. The range's Limit is how many
 	// entries will be asked for at most, 0 where that is unknown. At most one
 	// iterator is open at a time.
@@ -70,8 +74,9 @@ type Tx struct {
 }
 
 var (
-	_ storage.Tx       = (*Tx)(nil)
-	_ storage.Reserver = (*Tx)(nil)
+	_ storage.Tx         = (*Tx)(nil)
+	_ storage.Reserver   = (*Tx)(nil)
+	_ storage.Prefetcher = (*Tx)(nil)
 )
 
 // New returns a transaction that reads through the reader until it ends or ctx
@@ -110,6 +115,9 @@ func (t *Tx) Size() storage.Size { return t.size }
 
 // UseReserve implements storage.Reserver.
 func (t *Tx) UseReserve() { t.reserved = true }
+
+// Prefetch implements storage.Prefetcher.
+func (t *Tx) Prefetch(keys ...[]byte) { t.reader.Prefetch(keys...) }
 
 // Reserved reports whether the transaction may use the last of a disk. One that
 // only deletes may.
