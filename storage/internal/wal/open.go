@@ -28,7 +28,32 @@ func Open(opts Options) (*Log, error) {
 		opts.SegmentSize = defaultSegment
 	}
 	l := &Log{opts: opts}
-	return l, l.walk(func(s segment) { l.segments = append(l.segments, s) }, nil)
+	if err := l.walk(func(s segment) { l.segments = append(l.segments, s) }, nil); err != nil {
+		return l, err
+	}
+	return l, l.findSpares()
+}
+
+// findSpares looks for files that can become segments, and removes those beyond
+// the few that are kept.
+func (l *Log) findSpares() error {
+	names, err := l.opts.FS.List()
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		switch {
+		case !isNumbered(name, spareExtension):
+		case len(l.spares) < maxSpares:
+			l.spares = append(l.spares, name)
+		default:
+			if err := l.opts.FS.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Replay calls fn with each record, in order. The payload is fn's.
@@ -43,7 +68,7 @@ func (l *Log) walk(begin func(segment), fn func(uint64, []byte) error) error {
 	if err != nil {
 		return err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !isSegment(name) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !isNumbered(name, extension) })
 	slices.Sort(names)
 	w := walker{log: l, fn: fn}
 	for i, name := range names {
@@ -92,13 +117,15 @@ func (w *walker) segment(name string, last bool, begin func(segment)) error {
 }
 
 // guess returns what a header must have said, from the file's name and its first
-// record.
+// record. Older ones than the segment before has are what the file had as another.
 func (w *walker) guess(name string, data []byte) segment {
 	s := segment{first: w.next, size: int64(len(data))}
 	s.number, _ = strconv.ParseUint(strings.TrimSuffix(name, extension), 10, 64)
-	if at := nextRecord(data, block, nil); at >= 0 {
-		r, _ := parseRecord(data, at)
-		s.first, s.nonce = r.version, r.nonce
+	for at := nextRecord(data, block, nil); at >= 0; at = nextRecord(data, at+block, nil) {
+		if r, _ := parseRecord(data, at); r.version >= w.next {
+			s.first, s.nonce = r.version, r.nonce
+			break
+		}
 	}
 	return s
 }

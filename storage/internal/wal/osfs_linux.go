@@ -13,7 +13,7 @@ func openDirect(path string) (*os.File, bool) {
 	if err != nil {
 		return nil, false
 	}
-	if _, err := f.WriteAt(alignedZeros(block), 0); err != nil {
+	if _, err := f.ReadAt(alignedZeros(block), 0); err != nil {
 		f.Close()
 		return nil, false
 	}

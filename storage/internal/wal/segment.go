@@ -14,7 +14,8 @@ const (
 	recordMagic  = "svcr"
 	recordHeader = 32
 
-	extension = ".log"
+	extension      = ".log"
+	spareExtension = ".spare" // of a file that was a segment's and is none now
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -27,8 +28,11 @@ type segment struct {
 
 func (s segment) name() string { return fmt.Sprintf("%08d%s", s.number, extension) }
 
-// isSegment reports whether a file's name is one of a segment.
-func isSegment(name string) bool {
+// spare returns what the segment's file is named when it is a spare.
+func (s segment) spare() string { return fmt.Sprintf("%08d%s", s.number, spareExtension) }
+
+// isNumbered reports whether a file's name is a number with an extension.
+func isNumbered(name, extension string) bool {
 	digits, ok := strings.CutSuffix(name, extension)
 	return ok && len(digits) >= 8 && strings.Trim(digits, "0123456789") == ""
 }

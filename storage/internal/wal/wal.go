@@ -4,8 +4,8 @@
 // [Open] finds the segments that a log consists of and checks every record in
 // them; [Log.Replay] hands the records out. After [Log.Start] the log takes
 // [Log.Append], one write and one sync for each record, in a segment whose space
-// was reserved before. [Log.Drop] removes segments whose records are elsewhere
-// by then.
+// was reserved before. [Log.Drop] takes away segments whose records are elsewhere
+// by then; a file or two of them are kept, named .spare, and become segments again.
 //
 // A segment is a file of blocks of 512 bytes: a header, then records, each of
 // them from the beginning of a block. So no write touches what an earlier one
@@ -16,7 +16,8 @@
 //	record: "svcr", checksum, length of the payload, 4 bytes of zeros, version, nonce, payload, zeros
 //
 // The nonce is random and the same in a segment. Without it a payload could hold
-// what looks like a record.
+// what looks like a record, and what a file held as another segment would be taken
+// for records. A spare gets its header before it gets its name.
 //
 // Package badgerstore is the next to read, whose log it is.
 package wal
@@ -45,10 +46,16 @@ type FS interface {
 	// of zeros for which the disk has space. After an error there is none.
 	Create(name string, size int64) (File, error)
 
+	// Open opens a file to be written over, and returns how many bytes it has.
+	Open(name string) (File, int64, error)
+
+	// Rename gives a file another name, that no file has.
+	Rename(from, to string) error
+
 	// Remove removes a file.
 	Remove(name string) error
 
-	// Sync makes creations and removals durable.
+	// Sync makes creations, removals and names durable.
 	Sync() error
 }
 
@@ -76,7 +83,12 @@ type Options struct {
 	Lost    func(error)
 }
 
-const defaultSegment = 4 << 20
+const (
+	defaultSegment = 4 << 20
+
+	// maxSpares is how many files are kept for segments to come.
+	maxSpares = 2
+)
 
 // Log is a log. Append is for one goroutine at a time, all else for any.
 type Log struct {
@@ -85,6 +97,7 @@ type Log struct {
 
 	mu       sync.Mutex
 	segments []segment // by number; the last is written to once active
+	spares   []string  // names of files
 	last     uint64    // version of the last record; before the first, one less than its
 	file     File      // the last segment's, nil before Start
 	end      int64     // where its next record goes
@@ -152,11 +165,11 @@ func (l *Log) Start(last, mark uint64, payload int) error {
 		s.number = l.segments[n-1].number + 1
 	}
 	s.size = max(l.opts.SegmentSize, block+recordSize(payload))
-	file, err := l.opts.FS.Create(s.name(), s.size)
+	file, err := l.create(s)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return err
 	}
-	if err := l.begin(s, file); err != nil {
+	if err := l.opts.FS.Sync(); err != nil {
 		file.Close()
 		return l.fail(fmt.Errorf("begin %s: %w", s.name(), err))
 	}
@@ -166,15 +179,64 @@ func (l *Log) Start(last, mark uint64, payload int) error {
 	return nil
 }
 
-// begin makes the segment's file durable and with its header.
+// create makes the segment's file, durable and with its header, but for its name.
+// Where there is a spare it becomes that: to write where nothing was written yet
+// costs the file system more, each time.
+func (l *Log) create(s segment) (File, error) {
+	if len(l.spares) > 0 && s.size == l.opts.SegmentSize {
+		// That a spare is none of the segments any more must be durable before it is
+		// changed.
+		if err := l.opts.FS.Sync(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+		}
+		for len(l.spares) > 0 {
+			name := l.spares[0]
+			l.spares = l.spares[1:]
+			if file, err := l.reuse(name, s); err == nil {
+				return file, nil
+			}
+			l.opts.FS.Remove(name) // whatever is wrong with it
+		}
+	}
+	file, err := l.opts.FS.Create(s.name(), s.size)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if err := l.begin(s, file); err != nil {
+		file.Close()
+		return nil, l.fail(fmt.Errorf("begin %s: %w", s.name(), err))
+	}
+	return file, nil
+}
+
+// reuse makes a spare the segment's file. Its header must be durable before it is a
+// segment again.
+func (l *Log) reuse(name string, s segment) (File, error) {
+	file, size, err := l.opts.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if size != s.size {
+		err = fmt.Errorf("wal: %s has %d bytes, want %d", name, size, s.size)
+	}
+	if err == nil {
+		err = l.begin(s, file)
+	}
+	if err == nil {
+		err = l.opts.FS.Rename(name, s.name())
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// begin writes the segment's header and makes it durable.
 func (l *Log) begin(s segment, file File) error {
 	if _, err := file.WriteAt(s.header(l.aligned(block)), 0); err != nil {
 		return err
 	}
-	if err := file.Sync(); err != nil {
-		return err
-	}
-	return l.opts.FS.Sync()
+	return file.Sync()
 }
 
 // stop closes the file that is written to. What is in it is durable, so that its
@@ -233,13 +295,13 @@ func (l *Log) Failed() error {
 	return l.failed
 }
 
-// Drop removes the segments of which all records have versions up to and with
+// Drop takes away the segments of which all records have versions up to and with
 // that one, but not the last segment.
 func (l *Log) Drop(version uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.segments) > 1 && l.segments[1].first <= version+1 {
-		if err := l.opts.FS.Remove(l.segments[0].name()); err != nil {
+		if err := l.retire(l.segments[0]); err != nil {
 			return err
 		}
 		l.segments = l.segments[1:]
@@ -248,6 +310,18 @@ func (l *Log) Drop(version uint64) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// retire makes a segment's file a spare, or removes it.
+func (l *Log) retire(s segment) error {
+	if s.size != l.opts.SegmentSize || len(l.spares) >= maxSpares {
+		return l.opts.FS.Remove(s.name())
+	}
+	if err := l.opts.FS.Rename(s.name(), s.spare()); err != nil {
+		return err
+	}
+	l.spares = append(l.spares, s.spare())
 	return nil
 }
 

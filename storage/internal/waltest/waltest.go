@@ -98,6 +98,37 @@ func (d *FS) Create(name string, size int64) (wal.File, error) {
 	return &file{d, c}, nil
 }
 
+// Open implements wal.FS.
+func (d *FS) Open(name string) (wal.File, int64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.begin("Open"); err != nil {
+		return nil, 0, err
+	}
+	c, ok := d.names[name]
+	if !ok {
+		return nil, 0, fmt.Errorf("waltest: no file %s", name)
+	}
+	return &file{d, c}, int64(len(c.now)), nil
+}
+
+// Rename implements wal.FS. After a loss of power the file may have either name, both
+// or none before the next Sync.
+func (d *FS) Rename(from, to string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.begin("Rename"); err != nil {
+		return err
+	}
+	c, ok := d.names[from]
+	if !ok {
+		return fmt.Errorf("waltest: no file %s", from)
+	}
+	delete(d.names, from)
+	d.names[to] = c
+	return nil
+}
+
 // Remove implements wal.FS.
 func (d *FS) Remove(name string) error {
 	d.mu.Lock()
