@@ -3,9 +3,9 @@
 //
 // [Open] takes the directory for this process alone. What an Update has
 // acknowledged is in a log, synced; transactions that commit at the same time
-// share a record and a sync. Badger is the index: it is written to after the log
-// and never waits for the disk, and a part of the log is removed when badger has
-// all of it in files that are synced. Small values lie in badger's tree, large
+// share a record and a sync. Badger is the index: it is written to after the log,
+// some transactions at once, and never waits for the disk, and a part of the log is
+// removed when badger has all of it in files that are synced. Small values lie in badger's tree, large
 // ones such as the chunks of files in its value log, whose unused space is
 // reclaimed in the background.
 //

@@ -10,8 +10,10 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/wal"
@@ -41,7 +43,7 @@ func TestKillAtCalls(t *testing.T) {
 		acked := map[string]bool{}
 		for n := 1; n <= *callKills; n++ {
 			survived := killAtCall(t, dir, call, n, acked)
-			checkKilled(t, dir, acked)
+			checkKilled(t, dir, fmt.Sprint(call, n), acked)
 			if survived {
 				break
 			}
@@ -51,14 +53,61 @@ func TestKillAtCalls(t *testing.T) {
 	t.Logf("%d kills", killed)
 }
 
+// survivable are the calls of which each may fail.
+var survivable = append([]string{"mmap"}, calls...)
+
+// TestFailAtCalls lets the process of TestKillAtCalls go on, with the nth system call
+// of a kind failing, badger's own among them, for want of a disk or of space.
+// Whether it goes on or ends with an error or by a panic of badger's: what it has
+// acknowledged is there. It needs strace.
+//
+//	go test ./storage/badgerstore -run FailAtCalls -call-kills 100 -timeout 1h
+func TestFailAtCalls(t *testing.T) {
+	if *callKills == 0 {
+		t.Skip("without -call-kills")
+	}
+	failed, ended := 0, 0
+	for _, call := range survivable {
+		for _, reason := range []string{"EIO", "ENOSPC"} {
+			dir := t.TempDir()
+			acked := map[string]bool{}
+			for n := 1; n <= *callKills; n++ {
+				round := fmt.Sprint(call, reason, n)
+				trace, _, err := traced(t, dir, call, fmt.Sprintf("error=%s:when=%d", reason, n), round, acked)
+				checkKilled(t, dir, round, acked)
+				if !strings.Contains(trace, "(INJECTED)") {
+					break
+				}
+				if failed++; err != nil {
+					ended++
+				}
+			}
+		}
+	}
+	t.Logf("%d calls failed, %d of which ended the process", failed, ended)
+}
+
 // killAtCall runs a child until the nth call of a kind, and adds what it
 // acknowledged. It returns true for a child that ended by itself.
 func killAtCall(t *testing.T, dir, call string, n int, acked map[string]bool) bool {
-	child := exec.Command("strace", "-f", "-qqq", "-o", "/dev/null", "-e", "trace="+call,
-		"-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, n), os.Args[0])
-	child.Env = append(os.Environ(), callChild+"="+dir, fmt.Sprintf("BADGERSTORE_TEST_ROUND=%s%d", call, n))
-	var diagnostics bytes.Buffer
-	child.Stderr = &diagnostics
+	_, diagnostics, err := traced(t, dir, call, fmt.Sprintf("signal=KILL:when=%d", n), fmt.Sprint(call, n), acked)
+	if diagnostics != "" {
+		t.Fatalf("%s %d: %v: %s", call, n, err, diagnostics)
+	}
+	return err == nil
+}
+
+// traced runs a child in which something is injected into a kind of call, and adds
+// what it acknowledged. It returns the trace and what the child said.
+func traced(t *testing.T, dir, call, inject, round string, acked map[string]bool) (trace, diagnostics string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	file := filepath.Join(t.TempDir(), "trace")
+	child := exec.CommandContext(ctx, "strace", "-f", "-qqq", "-o", file, "-e", "trace="+call, "-e", "inject="+call+":"+inject, os.Args[0])
+	child.Env = append(os.Environ(), callChild+"="+dir, "BADGERSTORE_TEST_ROUND="+round)
+	var said bytes.Buffer
+	child.Stderr = &said
 	out, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -70,18 +119,22 @@ func killAtCall(t *testing.T, dir, call string, n int, acked map[string]bool) bo
 		acked[lines.Text()] = true
 	}
 	err = child.Wait()
-	if diagnostics.Len() > 0 {
-		t.Fatalf("%s %d: %v: %s", call, n, err, diagnostics.String())
+	if ctx.Err() != nil {
+		t.Fatalf("%s with %s does not end: %s", call, inject, said.String())
 	}
-	return err == nil
+	data, failed := os.ReadFile(file)
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	return string(data), said.String(), err
 }
 
 // checkKilled opens the store and finds everything that was acknowledged.
-func checkKilled(t *testing.T, dir string, acked map[string]bool) {
+func checkKilled(t *testing.T, dir, round string, acked map[string]bool) {
 	t.Helper()
 	s, err := Open(Options{Dir: dir})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", round, err)
 	}
 	err = s.View(context.Background(), "n", func(tx storage.Tx) error {
 		for name := range acked {
@@ -92,7 +145,7 @@ func checkKilled(t *testing.T, dir string, acked map[string]bool) {
 		return checkPairs(tx)
 	})
 	if err := errors.Join(err, s.Close()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", round, err)
 	}
 }
 

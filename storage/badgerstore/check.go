@@ -24,8 +24,11 @@ func Check(ctx context.Context, dir string, report func(error)) (records int, er
 	} else if !info.IsDir() {
 		return 0, fmt.Errorf("badgerstore: %s is no directory", dir)
 	}
-	bad, err := checkFiles(ctx, dir, report)
+	bad, torn, err := checkFiles(ctx, dir, report)
 	if err != nil || bad {
+		for _, d := range torn {
+			report(d)
+		}
 		return 0, err
 	}
 	s, err := Open(Options{Dir: dir})
@@ -35,6 +38,20 @@ func Check(ctx context.Context, dir string, report func(error)) (records int, er
 	}
 	if err != nil {
 		return 0, err
+	}
+	for _, d := range torn {
+		n, _ := number(d.file, valueExtension)
+		needed, err := s.db.needs(n, d.offset)
+		if err != nil {
+			return 0, errors.Join(err, s.Close())
+		}
+		if needed {
+			report(d)
+			bad = true
+		}
+	}
+	if bad {
+		return 0, s.Close()
 	}
 	err = s.ReadAll(ctx, func(scan storage.ScanAll) error {
 		for _, err := range scan(false) {
@@ -52,11 +69,12 @@ func Check(ctx context.Context, dir string, report func(error)) (records int, er
 	return records, errors.Join(err, s.Close())
 }
 
-// checkFiles verifies the files, which nobody has open meanwhile.
-func checkFiles(ctx context.Context, dir string, report func(error)) (bad bool, err error) {
+// checkFiles verifies the files, which nobody has open meanwhile. A file of large
+// values that is torn is damaged if there is something behind the place.
+func checkFiles(ctx context.Context, dir string, report func(error)) (bad bool, torn []damage, err error) {
 	held, err := lock(dir)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
 	defer held.release()
 	found := func(err error) {
@@ -65,13 +83,16 @@ func checkFiles(ctx context.Context, dir string, report func(error)) (bad bool, 
 	}
 	log, err := wal.Open(wal.Options{FS: wal.Dir(dir), Salvage: true, Lost: func(err error) { found(fmt.Errorf("%w: %w", storage.ErrDamaged, err)) }})
 	if err != nil {
-		return bad, err
+		return bad, torn, err
 	}
 	if err := log.Replay(func(version uint64, payload []byte) error {
 		_, err := decode(payload)
 		return err
 	}); err != nil {
 		found(err)
+	}
+	if err := undoChange(dir); err != nil {
+		return bad, torn, err
 	}
 	err = checkTables(badgerOptions(dir, slog.New(slog.DiscardHandler)), func(d damage) error {
 		found(d)
@@ -80,23 +101,21 @@ func checkFiles(ctx context.Context, dir string, report func(error)) (bad bool, 
 	if errors.Is(err, storage.ErrDamaged) {
 		found(err)
 	} else if err != nil {
-		return bad, err
+		return bad, torn, err
 	}
 	names, err := filepath.Glob(filepath.Join(dir, "*"+valueExtension))
 	if err != nil {
-		return bad, err
+		return bad, torn, err
 	}
 	slices.Sort(names)
-	for i, name := range names {
+	for _, name := range names {
 		err := checkValues(ctx, dir, filepath.Base(name))
-		if errors.Is(err, storage.ErrDamaged) && i == len(names)-1 && log.Last() >= log.First() {
-			continue // the file that was written to when the process was killed: the log has what is missing
-		}
-		if errors.Is(err, storage.ErrDamaged) {
-			found(err)
+		var d damage
+		if errors.As(err, &d) {
+			torn = append(torn, d)
 		} else if err != nil {
-			return bad, err
+			return bad, torn, err
 		}
 	}
-	return bad, nil
+	return bad, torn, nil
 }

@@ -20,18 +20,23 @@ import (
 //	go test ./storage/badgerstore -run - -bench Responses -benchtime 100000x
 func BenchmarkResponses(b *testing.B) {
 	s := openDir(b, b.TempDir())
-	before := processNumber(b, "io", "write_bytes")
+	// Of files that are removed before they are written, badger's memory is mirrored in
+	// some, nothing reaches the disk.
+	written := func() uint64 {
+		return processNumber(b, "io", "write_bytes") - processNumber(b, "io", "cancelled_write_bytes")
+	}
+	before := written()
 	first, worst, from := before, uint64(0), 0
 	for i := range b.N {
 		if err := s.Update(b.Context(), "org", writeResponse); err != nil {
 			b.Fatal(err)
 		}
 		if n := i + 1 - from; n == 10_000 || i+1 == b.N && worst == 0 {
-			now := processNumber(b, "io", "write_bytes")
+			now := written()
 			worst, before, from = max(worst, (now-before)/uint64(n)), now, i+1
 		}
 	}
-	b.ReportMetric(float64(processNumber(b, "io", "write_bytes")-first)/float64(b.N), "written-B/op")
+	b.ReportMetric(float64(written()-first)/float64(b.N), "written-B/op")
 	b.ReportMetric(float64(worst), "worst-written-B/op")
 	b.ReportMetric(float64(processNumber(b, "status", "VmRSS"))/1024, "rss-MB")
 	b.ReportMetric(float64(s.Stats().Syncs)/float64(b.N), "syncs/op")

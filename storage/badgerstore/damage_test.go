@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/backup"
@@ -149,6 +150,17 @@ func flip(t *testing.T, dir, pattern string, at int64) string {
 	return filepath.Base(names[0])
 }
 
+// whereIs returns where a value is in the first file of large values.
+func whereIs(t *testing.T, dir string, value []byte) int64 {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, valueName(1)))
+	at := bytes.Index(data, value)
+	if err != nil || at < 0 {
+		t.Fatalf("the value is not there: %v", err)
+	}
+	return int64(at)
+}
+
 // TestDamagedTable flips bytes in a table: the store is not opened, Check says
 // where, and to salvage it leaves the rest.
 func TestDamagedTable(t *testing.T) {
@@ -211,7 +223,7 @@ func check(t *testing.T, dir string) []string {
 func TestDamagedValue(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, false)
-	file := flip(t, dir, "*.vlog", 70_000) // in the second value
+	file := flip(t, dir, "*.vlog", whereIs(t, dir, fillValue(57)))
 	var log bytes.Buffer
 	s, err := Open(Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
@@ -415,4 +427,74 @@ func TestTableDamagedWhileOpen(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestScrubInterval holds how long damage that befalls a store that is open can go
+// unnoticed: about a minute where there are 100 MB of records.
+func TestScrubInterval(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{
+		100 * time.Millisecond: 50 * time.Second,
+		time.Second:            500 * time.Second,
+		time.Minute:            time.Hour,
+	} {
+		if got := scrubPause(took); got != want {
+			t.Errorf("tables that take %v are read again after %v, want %v", took, got, want)
+		}
+	}
+}
+
+// TestTornValue tears what was written last to the value log, as a loss of power does,
+// and lets the file become largely unused: nothing is damaged, and the file is
+// reclaimed. The same in what is needed is damage.
+func TestTornValue(t *testing.T) {
+	for _, needed := range []bool{false, true} {
+		t.Run(fmt.Sprint("needed ", needed), func(t *testing.T) {
+			dir := t.TempDir()
+			fill(t, dir, !needed)
+			names, err := filepath.Glob(filepath.Join(dir, "*"+valueExtension))
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(names[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := len(bytes.TrimRight(data, "\x00"))
+			clear(data[end-40_000 : end-20_000]) // of the last value
+			if err := os.WriteFile(names[0], data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := openClose(dir); err != nil { // the log is empty then
+				t.Fatal(err)
+			}
+			if found := check(t, dir); (len(found) > 0) != needed {
+				t.Errorf("Check: %q", found)
+			}
+			s := openDir(t, dir)
+			for i := range 300 {
+				if i%50 != 7 || needed && i > 200 {
+					continue
+				}
+				if err := s.Update(t.Context(), "n", func(tx storage.Tx) error { return tx.Delete(fmt.Appendf(nil, "%03d", i)) }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.db.deletes = reclaimDeletes
+			err = s.db.reclaim(t.Context())
+			if needed != errors.Is(err, storage.ErrDamaged) {
+				t.Errorf("reclaim: %v", err)
+			}
+			if exists(dir, filepath.Base(names[0])) != needed {
+				t.Errorf("%s is there: %t, want %t", names[0], !needed, needed)
+			}
+		})
+	}
+}
+
+func openClose(dir string) error {
+	s, err := Open(Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }

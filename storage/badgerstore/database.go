@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/occ"
 	"github.com/seed-506d8e5d/svc/storage/internal/wal"
@@ -19,27 +21,41 @@ import (
 // database is the log and badger as the map under a store. Versions are badger's
 // timestamps and those of the log's records.
 type database struct {
-	dir    string
-	lock   *dirLock
-	wal    *wal.Log
-	db     *badger.DB
-	log    *slog.Logger
-	disk   disk
-	failed atomic.Pointer[error] // why nothing can be written before the store is opened again
-	gone   lostKeys
+	dir      string
+	lock     *dirLock
+	wal      *wal.Log
+	db       *badger.DB
+	manifest *manifest
+	log      *slog.Logger
+	disk     disk
+	failed   atomic.Pointer[error] // why nothing can be written before the store is opened again
+	dead     chan struct{}         // closed by the first failure
+	dying    sync.Once
+	stuck    bool // badger could not be closed and has the directory until the process ends
+	gone     lostKeys
+
+	recent  atomic.Pointer[recent] // over what badger has
+	merging sync.Mutex             // held while a tree of it is made
+
+	// unsettled says that no table may be made any more of what badger has in memory,
+	// which is elsewhere as well: it tells of values that may never reach the disk, or
+	// is not known for what it is.
+	unsettled atomic.Bool
 
 	stop   context.CancelFunc
 	ending sync.WaitGroup
 	sealed chan struct{} // holds a value when a segment was completed
 
-	mu      sync.Mutex // held while badger writes for a transaction or compacts
-	version uint64     // the last one applied
-	mark    uint64     // the last mark written
-	due     bool       // the segment of the log that is written to has no mark yet
-	record  []byte     // reused
-	deletes int        // since reclaim last made badger count them
-	done    []segment  // of the log, complete and not removed
-	synced  int        // number of the first file of the value log that may not be durable
+	mu      sync.Mutex    // held while badger writes for a transaction or compacts
+	version uint64        // the last one applied
+	mark    uint64        // the last mark written
+	due     bool          // the segment of the log that is written to has no mark yet
+	record  []byte        // reused
+	deletes int           // since badger's memory was last emptied by flush
+	purge   int           // how many more than what was set, lately
+	dense   chan struct{} // holds a value when tombstones should be compacted away
+	done    []segment     // of the log, complete and not removed
+	synced  int           // number of the first file of the value log that may not be durable
 }
 
 // segment is a part of the log that is complete.
@@ -53,14 +69,24 @@ func (d *database) begin() {
 	var ctx context.Context
 	ctx, d.stop = context.WithCancel(context.Background())
 	d.sealed = make(chan struct{}, 1)
+	d.dense = make(chan struct{}, 1)
+	d.recent.Store(nothingRecent(d.version))
 	d.Forget(d.version)
 	d.ending.Go(func() { d.reclaimAlways(ctx) })
 	d.ending.Go(func() { d.trimAlways(ctx) })
 	d.ending.Go(func() { d.scrubAlways(ctx) })
+	d.ending.Go(func() { d.compactAlways(ctx) })
 }
 
-// Snapshot implements occ.Database.
-func (d *database) Snapshot(version uint64) occ.Snapshot {
+// Snapshot implements occ.Database. It is of the version that was applied last, which
+// may be one that is not published yet.
+func (d *database) Snapshot(uint64) occ.Snapshot {
+	r := d.recent.Load()
+	return occ.Over(func() *occ.Tree { return d.treeOf(r) }, d.at(r.version))
+}
+
+// at is badger as of a version.
+func (d *database) at(version uint64) *snapshot {
 	return &snapshot{db: d.db, gone: &d.gone, txn: d.db.NewTransactionAt(version, false)}
 }
 
@@ -69,20 +95,35 @@ func (d *database) Snapshot(version uint64) occ.Snapshot {
 func (d *database) Apply(version uint64, writes []occ.Write) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.failed.Load(); err != nil {
+		return *err
+	}
 	writes, err := d.append(version, writes)
 	if errors.Is(err, wal.ErrRefused) {
 		return fmt.Errorf("%w: %w", occ.ErrRefused, err)
 	}
 	if err == nil {
-		err = d.index(version, writes)
+		err = d.keep(version, writes)
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %w", storage.ErrFailed, err)
-		d.failed.Store(&err)
-		return err
+		return d.fail(err)
 	}
 	d.version = version
+	if d.purge >= purgeDeletes {
+		select {
+		case d.dense <- struct{}{}:
+		default:
+		}
+	}
 	return nil
+}
+
+// fail lets nothing be written any more.
+func (d *database) fail(err error) error {
+	err = fmt.Errorf("%w: %w", storage.ErrFailed, err)
+	d.failed.Store(&err)
+	d.dying.Do(func() { close(d.dead) })
+	return err
 }
 
 // keptRecord is up to how many bytes the buffer is kept for the next record.
@@ -92,6 +133,9 @@ const keptRecord = 1 << 20
 func (d *database) append(version uint64, writes []occ.Write) ([]occ.Write, error) {
 	size := encodedSize(writes)
 	if !d.wal.Fits(size + 64) {
+		if err := d.giveAll(); err != nil {
+			return nil, err
+		}
 		memtable, _, err := files(d.dir, memExtension)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", wal.ErrRefused, err)
@@ -125,17 +169,19 @@ func (d *database) append(version uint64, writes []occ.Write) ([]occ.Write, erro
 // index gives badger the writes, in as many of its transactions as they need.
 // Their number does not matter: nobody reads the version before all are there,
 // and after a crash the log has them.
-func (d *database) index(version uint64, writes []occ.Write) error {
+func (d *database) index(version uint64, writes iter.Seq[occ.Write]) error {
 	txn := d.db.NewTransactionAt(version, true)
 	defer func() { txn.Discard() }()
 	set := func(w occ.Write) error {
 		if w.Deleted {
 			d.deletes++
+			d.purge++
 			return txn.Delete(w.Key)
 		}
+		d.purge = max(d.purge-1, 0)
 		return txn.Set(w.Key, w.Value)
 	}
-	for _, w := range writes {
+	for w := range writes {
 		err := set(w)
 		if errors.Is(err, badger.ErrTxnTooBig) {
 			if err := txn.CommitAt(version, nil); err != nil {
@@ -160,28 +206,17 @@ const trimInterval = 10 * time.Second
 
 // trimAlways removes what badger has of the log until ctx ends.
 func (d *database) trimAlways(ctx context.Context) {
-	every(ctx, trimInterval, d.sealed, func() {
+	repeat.Every(ctx, trimInterval, d.sealed, func() {
 		if err := d.trim(); err != nil {
 			d.log.Warn("badgerstore: the log could not be shortened", "error", err)
 		}
 	})
 }
 
-// every does something at an interval, and whenever wake has a value, until ctx
-// ends. A nil wake never has one.
-func every(ctx context.Context, interval time.Duration, wake <-chan struct{}, do func()) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-wake:
-		}
-		do()
-	}
-}
+// maxLog is how many bytes the log may have before badger is made to write a table of
+// what it has in memory: of large values that is hardly anything, and all of the log is
+// replayed after a kill.
+const maxLog = 64 << 20
 
 // trim removes the segments of the log of which badger has everything in tables,
 // which it has synced, and in the value log, which is synced here. What is only
@@ -193,9 +228,15 @@ func (d *database) trim() error {
 	if len(done) == 0 {
 		return nil
 	}
-	_, memtable, err := files(d.dir, memExtension)
+	memory, memtable, err := files(d.dir, memExtension)
 	if err != nil {
 		return err
+	}
+	if done[0].memtable == memory && d.wal.Size() > maxLog {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		_, err := d.rotate()
+		return err // the table is there the next time
 	}
 	n := 0
 	for n < len(done) && done[n].memtable < memtable {
@@ -221,17 +262,24 @@ func (d *database) settle() error {
 	d.mu.Lock()
 	from := d.synced
 	d.mu.Unlock()
-	last, err := syncFiles(d.dir, valueExtension, from)
+	last, err := d.syncValues(from)
 	if err != nil {
-		return err
-	}
-	if err := syncDirectory(d.dir); err != nil {
 		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.synced = last
+	d.synced = max(d.synced, last)
 	return nil
+}
+
+// syncValues makes the value log from a file on durable, and the names of badger's
+// files. It returns the number of the last file.
+func (d *database) syncValues(from int) (int, error) {
+	last, err := syncFiles(d.dir, valueExtension, from)
+	if err != nil {
+		return 0, err
+	}
+	return last, syncDirectory(d.dir)
 }
 
 // Healthy returns nil where a write can be expected to succeed.
@@ -248,10 +296,6 @@ func (d *database) Room(reserved bool) error { return d.disk.room(d.dir, reserve
 // Forget implements occ.Database.
 func (d *database) Forget(version uint64) { d.db.SetDiscardTs(version) }
 
-// closeTimeout is how long badger has to close after a failure. It tries for ever
-// to write a table that cannot be written.
-const closeTimeout = 10 * time.Second
-
 // Close implements occ.Database. The log is left empty: badger has everything in
 // tables when it has closed. Where it cannot close, all is in the log, and the
 // directory stays taken until the process ends.
@@ -259,26 +303,22 @@ func (d *database) Close() error {
 	d.stop()
 	d.ending.Wait()
 	defer d.wal.Close()
-	failed := d.failed.Load() != nil
 	if err := d.Room(true); err != nil {
 		// Badger would write tables to a full disk through its mapped files, which
 		// kills the process. It is left as a kill would leave it.
 		return fmt.Errorf("badgerstore: not closed, and all is in the log: %w", err)
 	}
-	closed := make(chan error, 1)
-	go func() { closed <- closeBadger(d.db) }()
-	var timeout <-chan time.Time
-	if failed {
-		timeout = time.After(closeTimeout)
+	if d.unsettled.Load() {
+		d.manifest.over.Store(true)
+		return fmt.Errorf("badgerstore: not closed, and the next start finds all: %w", *d.failed.Load())
 	}
-	select {
-	case err := <-closed:
-		defer d.lock.release()
-		if err != nil || failed {
-			return err
-		}
-	case <-timeout:
-		return errors.New("badgerstore: badger does not close, and all is in the log")
+	err := d.closeBadger()
+	if d.stuck {
+		return err
+	}
+	defer d.lock.release()
+	if err != nil || d.failed.Load() != nil {
+		return err
 	}
 	if d.wal.Segments() == 1 && d.wal.Last() < d.wal.First() {
 		return nil

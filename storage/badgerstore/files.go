@@ -148,7 +148,7 @@ func ours(name string) bool {
 		return true
 	}
 	switch name {
-	case manifestFile, "KEYREGISTRY", "DISCARD", lockName:
+	case manifestFile, "KEYREGISTRY", discardFile, lockName:
 		return true
 	}
 	return false

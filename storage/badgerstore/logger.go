@@ -13,7 +13,8 @@ import (
 // logger is badger's logger over slog. Badger says in its log alone that it could
 // not read a value: here that becomes one message for each place.
 type logger struct {
-	to *slog.Logger
+	to       *slog.Logger
+	manifest *manifest // is told of compactions; nil where badger is not opened
 
 	mu      sync.Mutex
 	damaged map[damage]bool
@@ -29,9 +30,21 @@ func (l *logger) Errorf(format string, args ...any) {
 	}
 }
 
-func (l *logger) Warningf(format string, args ...any) { l.log(slog.LevelWarn, format, args) }
-func (l *logger) Infof(format string, args ...any)    { l.log(slog.LevelDebug, format, args) }
-func (l *logger) Debugf(format string, args ...any)   { l.log(slog.LevelDebug, format, args) }
+func (l *logger) Warningf(format string, args ...any) {
+	if strings.HasPrefix(format, "[Compactor: %d] LOG Compact FAILED") {
+		l.manifest.gaveUp(args[0].(int))
+	}
+	l.log(slog.LevelWarn, format, args)
+}
+
+func (l *logger) Infof(format string, args ...any) { l.log(slog.LevelDebug, format, args) }
+
+func (l *logger) Debugf(format string, args ...any) {
+	if strings.HasPrefix(format, "[%d] LOG Compact. Added %d keys.") {
+		l.manifest.compacted(args[0].(int), args[1].(uint64))
+	}
+	l.log(slog.LevelDebug, format, args)
+}
 
 func (l *logger) log(level slog.Level, format string, args []any) {
 	ctx := context.Background()

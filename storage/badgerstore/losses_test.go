@@ -2,6 +2,7 @@ package badgerstore
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/storage"
@@ -21,7 +23,10 @@ import (
 	"github.com/seed-506d8e5d/svc/storage/internal/waltest"
 )
 
-var losses = flag.Int("losses", 12, "how many losses of power to survive")
+var (
+	losses     = flag.Int("losses", 12, "how many losses of power to survive")
+	lossesSeed = flag.Uint64("losses-seed", 9, "what the losses of power differ by")
+)
 
 // machine is a store on a disk that loses its power.
 type machine struct {
@@ -36,33 +41,116 @@ type machine struct {
 
 	mu      sync.Mutex
 	durable map[string]int64 // of the files of large values, how many bytes
+
+	off atomic.Bool // the power is cut
+
+	// cut is held while a step is counted and the power cut by it: badger's messages
+	// and syncs are steps while space is reclaimed.
+	cut     sync.Mutex
+	steps   int              // to the cut; 0 for none
+	left    string           // the directory as it was then
+	lasting map[string]int64 // and what of it was durable
+	within  int              // cuts of this kind
+}
+
+// Enabled implements slog.Handler.
+func (m *machine) Enabled(context.Context, slog.Level) bool {
+	m.cut.Lock()
+	defer m.cut.Unlock()
+	return m.steps > 0
+}
+
+// Handle implements slog.Handler: what badger logs is a step.
+func (m *machine) Handle(context.Context, slog.Record) error {
+	m.step()
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (m *machine) WithAttrs([]slog.Attr) slog.Handler { return m }
+
+// WithGroup implements slog.Handler.
+func (m *machine) WithGroup(string) slog.Handler { return m }
+
+// step cuts the power where it is time.
+func (m *machine) step() {
+	m.cut.Lock()
+	defer m.cut.Unlock()
+	if m.steps == 0 {
+		return
+	}
+	if m.steps--; m.steps == 0 {
+		m.off.Store(true)
+		m.left, m.lasting = m.copied()
+	}
+}
+
+// count sets after how many steps the power is cut.
+func (m *machine) count(steps int) {
+	m.cut.Lock()
+	defer m.cut.Unlock()
+	m.steps = steps
+}
+
+// copied returns a copy of badger's directory as it is at one moment, and what of
+// it is durable.
+func (m *machine) copied() (string, map[string]int64) {
+	for {
+		before := m.lasts()
+		dir := copyStore(m.t, m.dir)
+		if maps.Equal(before, m.lasts()) {
+			return dir, before
+		}
+		os.RemoveAll(dir)
+	}
+}
+
+// lasts returns what is durable.
+func (m *machine) lasts() map[string]int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.durable)
 }
 
 // small returns settings with which badger writes tables all the time.
 func (m *machine) small() settings {
-	log := slog.New(slog.DiscardHandler)
+	log := slog.New(m)
 	opts := badgerOptions(m.dir, log).WithMemTableSize(1 << 20).WithValueLogFileSize(1 << 20)
 	return settings{dir: m.dir, badger: opts, fs: m.fs, segment: 128 << 10, disk: disk{freeBytes}, log: log}
 }
 
-// TestLosses runs a store, cuts the power at any call of the log's disk, and opens
-// what is left, again and again: what was acknowledged is there, and of all else
-// whole transactions or nothing.
+// TestLosses runs a store, cuts the power at any call of the log's disk or while
+// space is reclaimed, and opens what is left, again and again: what was
+// acknowledged is there, and of all else whole transactions or nothing. Most of
+// the time goes into syncs where the temporary directory is on a disk:
+//
+//	TMPDIR=/dev/shm go test ./storage/badgerstore -run TestLosses -losses 10000 -timeout 1h
 func TestLosses(t *testing.T) {
-	m := &machine{t: t, r: rand.New(rand.NewPCG(3, 9)), fs: &waltest.FS{}, dir: t.TempDir(), want: map[string]string{}, last: map[string]string{}}
-	synced = m.synced
+	r := rand.New(rand.NewPCG(3, *lossesSeed))
+	within := 0
 	defer func() { synced = nil }()
-	for range *losses {
-		crash := m.fs.Calls() + m.r.IntN(250)
-		m.fs.Fail = func(n int, _ string) bool { return n >= crash }
-		m.run()
-		m.fs = m.fs.Lose(m.r)
-		m.survived()
+	for left := *losses; left > 0; left -= lossesOfOne {
+		m := &machine{t: t, r: r, fs: &waltest.FS{}, dir: t.TempDir(), want: map[string]string{}, last: map[string]string{}}
+		synced = m.synced
+		for range min(left, lossesOfOne) {
+			crash := m.fs.Calls() + m.r.IntN(250)
+			m.off.Store(false)
+			m.fs.Fail = func(n int, _ string) bool { return n >= crash || m.off.Load() }
+			m.run()
+			m.fs = m.fs.Lose(m.r)
+			m.survived()
+		}
+		within += m.within
+		if err := os.RemoveAll(m.dir); err != nil {
+			t.Fatal(err)
+		}
 	}
+	t.Logf("%d losses, %d of them while space was reclaimed", *losses, within)
 }
 
 // synced notes that a file is durable as it is.
 func (m *machine) synced(path string) {
+	defer m.step()
 	if filepath.Ext(path) != valueExtension {
 		return
 	}
@@ -79,6 +167,15 @@ func (m *machine) synced(path string) {
 	}
 }
 
+const (
+	// lossesOfOne is how many losses a machine has before there is another one. Each
+	// leaves large values that nothing refers to.
+	lossesOfOne = 25
+
+	reclaimEvery = 60 // transactions, about
+	maxSteps     = 60 // of reclaiming, about
+)
+
 // run writes until the power is cut, which leaves what was not synced in doubt.
 func (m *machine) run() {
 	m.durable = map[string]int64{}
@@ -91,13 +188,21 @@ func (m *machine) run() {
 		m.lose(m.dir)
 		return
 	}
-	for err == nil {
-		err = m.write(s)
+	for i, at := 0, m.r.IntN(2*reclaimEvery); err == nil && !m.off.Load(); i++ {
+		if err = m.write(s); i == at && err == nil {
+			m.count(1 + m.r.IntN(maxSteps))
+			s.db.deletes = reclaimDeletes
+			s.db.reclaim(m.t.Context()) // fails where it comes to need the log
+			m.count(0)
+		}
 	}
-	left := copyStore(m.t, m.dir)
-	m.mu.Lock()
-	durable := maps.Clone(m.durable)
-	m.mu.Unlock()
+	left, durable := m.left, m.lasting
+	if left == "" {
+		left, durable = m.copied()
+	} else {
+		m.within++
+	}
+	m.left = ""
 	s.Close() // fails: the power is off
 	if err := os.RemoveAll(m.dir); err != nil {
 		m.t.Fatal(err)

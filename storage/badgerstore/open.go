@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -31,12 +32,22 @@ func open(s settings) (store *Store, err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
-	d := &database{dir: s.dir, log: s.log, disk: s.disk}
+	d := &database{dir: s.dir, log: s.log, disk: s.disk, dead: make(chan struct{})}
+	d.manifest = &manifest{opts: s.badger, failed: func(err error) error {
+		d.unsettled.Store(true)
+		return d.fail(err)
+	}}
+	s.badger = s.badger.WithLogger(&logger{to: s.log, manifest: d.manifest})
+	if !watching {
+		s.log.Warn("badgerstore: this version of badger is not known: what it loses when it cannot make a table is lost")
+	}
 	if d.lock, err = lock(s.dir); err != nil {
 		return nil, err
 	}
 	if err := d.open(s); err != nil {
-		d.lock.release()
+		if !d.stuck {
+			d.lock.release()
+		}
 		return nil, err
 	}
 	d.begin()
@@ -60,27 +71,30 @@ func (d *database) open(s settings) error {
 	if err != nil {
 		return err
 	}
-	if d.db, err = openBadger(s.badger); err != nil {
+	if err := d.openBadger(s.badger); err != nil {
 		return err
 	}
 	if err := d.check(s); err != nil {
-		return errors.Join(err, closeBadger(d.db))
+		return errors.Join(err, d.closeBadger())
 	}
 	replay := d.wal.Last() >= d.wal.First() && d.wal.Segments() > 0
 	if err := d.wal.Replay(d.replay); err != nil {
-		return errors.Join(err, closeBadger(d.db))
+		return errors.Join(err, d.closeBadger())
 	}
 	d.version = max(d.db.MaxVersion(), d.wal.Last())
 	if replay || memtable > 0 {
-		if err := closeBadger(d.db); err != nil {
+		if err := d.closeBadger(); err != nil {
 			return err
 		}
-		if d.db, err = openBadger(s.badger); err != nil {
+		if err := countUnused(s.badger); err != nil {
+			return err
+		}
+		if err := d.openBadger(s.badger); err != nil {
 			return err
 		}
 	}
 	if err := d.start(); err != nil {
-		return errors.Join(err, closeBadger(d.db))
+		return errors.Join(err, d.closeBadger())
 	}
 	return nil
 }
@@ -116,6 +130,9 @@ func (d *database) openLog(s settings) error {
 		return missing(s.dir, manifestFile, data)
 	}
 	if err := clean(s.dir, d.wal.Segments() > 0); err != nil {
+		return err
+	}
+	if err := undoChange(s.dir); err != nil {
 		return err
 	}
 	return guardValues(s.dir)
@@ -166,7 +183,7 @@ func (d *database) ready(s settings) error {
 // check compares badger with the log: what the log no longer has must be in
 // badger, and where badger knows of a log there must be one.
 func (d *database) check(s settings) error {
-	snapshot := d.Snapshot(d.db.MaxVersion())
+	snapshot := d.at(d.db.MaxVersion())
 	defer snapshot.Close()
 	value, err := snapshot.Get(markKey)
 	switch {
@@ -190,7 +207,9 @@ func (d *database) check(s settings) error {
 	return nil
 }
 
-// replay gives badger a record of the log.
+// replay gives badger a record of the log, as the last version of all: badger has what
+// several versions wrote as that of the last of them, and may have tables that tell of
+// values which a loss of power has taken.
 func (d *database) replay(version uint64, payload []byte) error {
 	writes, err := decode(payload)
 	if err != nil {
@@ -201,7 +220,42 @@ func (d *database) replay(version uint64, payload []byte) error {
 			d.mark = version
 		}
 	}
-	return d.index(version, writes)
+	return d.index(d.wal.Last(), slices.Values(writes))
+}
+
+// openBadger opens badger.
+func (d *database) openBadger(opts badger.Options) (err error) {
+	if err := d.manifest.watch(); err != nil {
+		return err
+	}
+	if d.db, err = openBadger(opts); err != nil {
+		d.manifest.forget()
+	}
+	return err
+}
+
+// closeTimeout is how long badger has to close after a failure. It tries for ever
+// to write a table that cannot be written.
+const closeTimeout = 10 * time.Second
+
+// closeBadger closes badger. Where it cannot close it is stuck.
+func (d *database) closeBadger() error {
+	closed := make(chan error, 1)
+	go func() { closed <- errors.Join(d.giveAll(), closeBadger(d.db)) }()
+	select {
+	case err := <-closed:
+		d.manifest.forget()
+		return err
+	case <-d.dead:
+	}
+	select {
+	case err := <-closed:
+		d.manifest.forget()
+		return err
+	case <-time.After(closeTimeout):
+		d.stuck = true
+		return errors.New("badgerstore: badger does not close, and all is in the log")
+	}
 }
 
 // openBadger opens badger, whose errors may be panics.

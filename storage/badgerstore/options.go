@@ -15,8 +15,8 @@ const (
 	valueThreshold = storage.SmallValue + 1
 
 	// valueLogFile is the size at which a file of the value log is full, and so
-	// about how much is rewritten at once to reclaim space.
-	valueLogFile = 64 << 20
+	// about how much is rewritten at once to reclaim space, while writes wait.
+	valueLogFile = 16 << 20
 
 	// blockCache keeps blocks of the tree uncompressed.
 	blockCache = 8 << 20
@@ -27,14 +27,14 @@ const (
 
 	// tableSize is how large tables are. Badger keeps the memory of eight of them
 	// that it has built, twice the size of each and more where one is larger.
-	tableSize = 512 << 10
+	tableSize = 256 << 10
 
 	// newTables is how many tables are compacted at once.
 	newTables = 10
 
 	// baseLevel is how large the tree grows before there is a further level, for
 	// which everything is written once more.
-	baseLevel = 8 << 20
+	baseLevel = 16 << 20
 )
 
 // badgerOptions returns how badger is run: it checks no conflicts and hands out

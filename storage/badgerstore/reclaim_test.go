@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dgraph-io/badger/v4"
+
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
@@ -51,7 +53,7 @@ func TestReclaim(t *testing.T) {
 	write := func(i int) error {
 		return s.Update(ctx, "w", func(tx storage.Tx) error { return tx.Set(fmt.Append(nil, i%100), nil) })
 	}
-	if err := beside(t, s.db.flush, read, write); err != nil {
+	if err := beside(t, func() error { return s.db.flush(ctx) }, read, write); err != nil {
 		t.Fatal(err)
 	}
 	// Without writers: the race detector would report what reclaim tells about.
@@ -64,6 +66,89 @@ func TestReclaim(t *testing.T) {
 	}
 	if err := readKept(s, kept, chunk); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCompact deletes what was written, one by one: there is a wake-up, and after it
+// nothing is left that a reader of the range would walk over. Deletions among as
+// many other writes wake nobody.
+func TestCompact(t *testing.T) {
+	s := openDir(t, t.TempDir())
+	s.db.stop() // the test compacts
+	s.db.ending.Wait()
+	write := func(key string, n int, deleted bool) {
+		err := s.Update(t.Context(), "n", func(tx storage.Tx) error {
+			for i := range n {
+				key := fmt.Appendf(nil, "%s/%05d", key, i)
+				if deleted {
+					if err := tx.Delete(key); err != nil {
+						return err
+					}
+				} else if err := tx.Set(key, []byte("v")); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 30 {
+		write("a", 100, false)
+		write("a", 100, true)
+	}
+	if len(s.db.dense) != 0 {
+		t.Error("deletions among other writes are compacted")
+	}
+	const many = 3 * purgeDeletes
+	write("b", many+1, false)
+	write("b", many, true)
+	if len(s.db.dense) != 1 {
+		t.Fatal("many deletions are not compacted")
+	}
+	if err := s.db.compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	txn := s.db.db.NewTransactionAt(s.db.version, false)
+	defer txn.Discard()
+	it := txn.NewIterator(badger.IteratorOptions{AllVersions: true, Prefix: []byte("\x81nb/")})
+	defer it.Close()
+	left := 0
+	for it.Rewind(); it.Valid(); it.Next() {
+		left++
+	}
+	if left != 1 {
+		t.Errorf("%d records and deletions are left, want 1", left)
+	}
+}
+
+// TestLogOfLargeValues writes large values alone, of which badger would not write a
+// table for long: the log does not keep them all.
+func TestLogOfLargeValues(t *testing.T) {
+	s := openDir(t, t.TempDir())
+	s.db.stop() // the test shortens the log
+	s.db.ending.Wait()
+	value := make([]byte, 4<<20)
+	for i := range maxLog/len(value) + 2 {
+		if err := s.Update(t.Context(), "n", func(tx storage.Tx) error { return tx.Set(fmt.Append(nil, i), value) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // a table is written; the log is shortened
+		if err := s.db.trim(); err != nil {
+			t.Fatal(err)
+		}
+		err := s.db.await(t.Context(), func() bool {
+			last, first, err := files(s.db.dir, memExtension)
+			return err == nil && last == first
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if size := s.db.wal.Size(); size > maxLog/4 {
+		t.Errorf("the log has %d bytes", size)
 	}
 }
 

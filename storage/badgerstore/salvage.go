@@ -33,17 +33,7 @@ func repairTable(opts badger.Options, name string) error {
 	if err != nil {
 		return dropTable(opts.Dir, id)
 	}
-	path := filepath.Join(opts.Dir, name)
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return errors.Join(err, os.Remove(path+".new"))
-	}
-	if err := syncPath(path + ".new"); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	return syncDirectory(opts.Dir)
+	return writeFile(filepath.Join(opts.Dir, name), data)
 }
 
 // rebuilt returns a table with what can be read of one. The error is that nothing

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"github.com/dgraph-io/badger/v4/table"
 	"github.com/dgraph-io/badger/v4/y"
 
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -53,9 +56,10 @@ func checkTables(opts badger.Options, report func(damage) error) error {
 	if err != nil {
 		return err
 	}
+	var buffer bytes.Buffer
 	for _, id := range slices.Sorted(keys(tables)) {
 		name := table.IDToFilename(id)
-		data, err := os.ReadFile(filepath.Join(opts.Dir, name))
+		data, err := readInto(&buffer, filepath.Join(opts.Dir, name))
 		if err != nil {
 			if err := report(damage{file: name, offset: -1, reason: err.Error(), part: &part{table: id}}); err != nil {
 				return err
@@ -84,14 +88,46 @@ func checkTables(opts badger.Options, report func(damage) error) error {
 	return nil
 }
 
-// scrubInterval is how often all tables are read again.
-const scrubInterval = time.Hour
+// readInto returns the contents of a file, in the buffer's memory.
+func readInto(b *bytes.Buffer, path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b.Reset()
+	if info, err := f.Stat(); err == nil {
+		b.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	_, err = b.ReadFrom(f)
+	return b.Bytes(), err
+}
+
+// All tables are read again and again, at most so often that it takes a five
+// hundredth of the time, and once an hour at least: between two times Badger takes
+// what was in a block that has become damaged for missing.
+const (
+	scrubEvery = 30 * time.Second
+	scrubPart  = 500
+	scrubLeast = time.Hour
+)
 
 // scrubAlways verifies the tables from time to time, until ctx ends.
 func (d *database) scrubAlways(ctx context.Context) {
 	told := map[string]bool{}
-	every(ctx, scrubInterval, nil, func() { d.scrub(ctx, told) })
+	due := time.Now().Add(scrubEvery)
+	repeat.Every(ctx, scrubEvery, nil, func() {
+		begun := time.Now()
+		if begun.Before(due) {
+			return
+		}
+		d.scrub(ctx, told)
+		due = begun.Add(scrubPause(time.Since(begun)))
+	})
 }
+
+// scrubPause returns when the tables are read again that took so long to be read.
+func scrubPause(took time.Duration) time.Duration { return min(scrubPart*took, scrubLeast) }
 
 // scrub tells of tables that have become damaged, each place once, and has reads
 // of what was in it fail from then on.
@@ -186,22 +222,17 @@ func readBlocks(data []byte, id uint64, compression badgeroptions.CompressionTyp
 }
 
 // indexedBlocks returns the blocks that a table's index names, or nil where it
-// cannot be read. At the end of a table are the index, its length, a checksum of
-// it, and that one's length.
+// cannot be read.
 func indexedBlocks(data []byte) (blocks []tableBlock) {
 	defer func() {
 		if recover() != nil {
 			blocks = nil
 		}
 	}()
-	end := len(data) - 4
-	checksum := data[end-int(y.BytesToU32(data[end:])) : end]
-	end -= len(checksum) + 4
-	length := int(y.BytesToU32(data[end:]))
-	if !sumIs(checksum, data[end-length:end]) {
+	index, err := readIndex(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
 		return nil
 	}
-	index := fb.GetRootAsTableIndex(data[end-length:end], 0)
 	var offset fb.BlockOffset
 	for i := range index.OffsetsLength() {
 		if index.Offsets(&offset, i) {
@@ -209,6 +240,30 @@ func indexedBlocks(data []byte) (blocks []tableBlock) {
 		}
 	}
 	return blocks
+}
+
+// readIndex reads the index of a table of that many bytes. At the end of a table are
+// the index, its length, a checksum of it, and that one's length.
+func readIndex(r io.ReaderAt, end int64) (*fb.TableIndex, error) {
+	var parts [2][]byte // checksum and index
+	for i := range parts {
+		var length [4]byte
+		if _, err := r.ReadAt(length[:], end-4); err != nil {
+			return nil, err
+		}
+		n := int64(y.BytesToU32(length[:]))
+		if end -= 4 + n; end < 0 {
+			return nil, errors.New("it has no index")
+		}
+		parts[i] = make([]byte, n)
+		if _, err := r.ReadAt(parts[i], end); err != nil {
+			return nil, err
+		}
+	}
+	if !sumIs(parts[0], parts[1]) {
+		return nil, errors.New("the checksum of the index is wrong")
+	}
+	return fb.GetRootAsTableIndex(parts[1], 0), nil
 }
 
 // sumIs reports whether a checksum, as badger writes it, is that of data: a

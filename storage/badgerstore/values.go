@@ -10,15 +10,21 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"crypto/rand"
+
+	"github.com/dgraph-io/badger/v4"
 )
 
 // valueHeader is how many bytes of a file of the value log come before the first
 // value: the number of a key, which is 0 without encryption, and 12 random bytes.
 const valueHeader = 20
+
+func memName(n int) string { return fmt.Sprintf("%05d%s", n, memExtension) }
 
 func valueName(n int) string { return fmt.Sprintf("%06d%s", n, valueExtension) }
 
@@ -75,7 +81,7 @@ func cutZeros(path string) error {
 
 // lastByte returns the offset behind the last byte that is not zero.
 func lastByte(f *os.File, end int64) (int64, error) {
-	buffer := make([]byte, 1<<20)
+	buffer := make([]byte, min(end, 128<<10))
 	for end > 0 {
 		b := buffer[:min(end, int64(len(buffer)))]
 		if _, err := f.ReadAt(b, end-int64(len(b))); err != nil {
@@ -184,26 +190,98 @@ func (r *valueReader) zeros() bool {
 	return len(head) > 0 || err != nil
 }
 
-// candidate returns the number of the file of the value log of which the most is
-// unused, which is the one that badger would rewrite, or 0. Badger keeps pairs of
-// numbers in a file, of a file and of its unused bytes.
-func candidate(dir string) (int, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "DISCARD"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+// discardFile is where badger keeps how much of the files of the value log is unused:
+// pairs of numbers, of a file and of its unused bytes, up to a zero.
+const discardFile = "DISCARD"
+
+// countUnused tells badger what is unused of the value log in a directory that nobody
+// has open. Of the values that a crash has left, and that were replayed from the log,
+// it would never know.
+func countUnused(opts badger.Options) error {
+	used := map[uint64]uint64{}
+	err := eachPointer(opts, func(_ []byte, _ uint64, p pointer) error {
+		used[uint64(p.file)] += uint64(p.length)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
+	unused, err := readUnused(opts.Dir)
+	if err != nil {
+		return err
+	}
+	names, err := filepath.Glob(filepath.Join(opts.Dir, "*"+valueExtension))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		n, ok := number(filepath.Base(name), valueExtension)
+		file, left := uint64(n), used[uint64(n)]+valueHeader
+		if ok && uint64(info.Size()) > left {
+			unused[file] = max(unused[file], uint64(info.Size())-left)
+		}
+	}
+	var data []byte
+	for _, file := range slices.Sorted(maps.Keys(unused)) {
+		data = binary.BigEndian.AppendUint64(data, file)
+		data = binary.BigEndian.AppendUint64(data, unused[file])
+	}
+	f, err := os.OpenFile(filepath.Join(opts.Dir, discardFile), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // without it badger begins a new one
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Size() < int64(len(data)+16) {
+		return err // badger makes it larger
+	}
+	_, err = f.WriteAt(append(data, make([]byte, 16)...), 0)
+	return err
+}
+
+// readUnused returns what badger knows to be unused of the files of the value log.
+func readUnused(dir string) (map[uint64]uint64, error) {
+	unused := map[uint64]uint64{}
+	data, err := os.ReadFile(filepath.Join(dir, discardFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return unused, nil
+	}
+	for ; len(data) >= 16; data = data[16:] {
+		file := binary.BigEndian.Uint64(data)
+		if file == 0 {
+			break
+		}
+		unused[file] = binary.BigEndian.Uint64(data[8:])
+	}
+	return unused, err
+}
+
+// candidate returns the number of the file of the value log of which the most is
+// unused, which is the one that badger would rewrite, or 0 where that is less than
+// a part of it.
+func candidate(dir string, ratio float64) (int, error) {
+	files, err := readUnused(dir)
 	if err != nil {
 		return 0, err
 	}
 	var found, most uint64
-	for ; len(data) >= 16; data = data[16:] {
-		file, unused := binary.BigEndian.Uint64(data), binary.BigEndian.Uint64(data[8:])
-		if file == 0 {
-			break
-		}
-		if unused > most {
-			found, most = file, unused
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if files[file] > most {
+			found, most = file, files[file]
 		}
 	}
-	return int(found), nil
+	if found == 0 {
+		return 0, nil
+	}
+	info, err := os.Stat(filepath.Join(dir, valueName(int(found))))
+	if err == nil && float64(most) < ratio*float64(info.Size()) {
+		return 0, nil
+	}
+	return int(found), nil // badger forgets a file that is not there
 }
