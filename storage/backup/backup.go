@@ -38,36 +38,64 @@ const (
 	bufferSize = 256 << 10 // of what is written and read
 )
 
+// attempts is how often a backup is begun where the database fails before its first
+// byte is written. Over a network that fails one in ten that is enough.
+const attempts = 8
+
 // Write writes a backup of everything that the store holds at the moment. It
 // reads the keys twice, first to count them. The error of a store that cannot be
-// read as a whole is [errors.ErrUnsupported], before anything is written.
+// read as a whole is [errors.ErrUnsupported], before anything is written. Where the
+// database fails while it is read and nothing is written yet, it begins again.
 func Write(ctx context.Context, s storage.Store, w io.Writer) error {
-	return storage.ReadAll(ctx, s, func(scan storage.ScanAll) error {
-		var count uint64
-		for _, err := range scan(true) {
-			if err != nil {
-				return err
-			}
-			count++
-		}
-		sum := sha256.New()
-		out := bufio.NewWriterSize(io.MultiWriter(w, sum), bufferSize)
-		out.WriteString(magic) // a bufio.Writer remembers its first error for Flush
-		out.Write(binary.BigEndian.AppendUint64(nil, count))
-		for r, err := range scan(false) {
-			if err != nil {
-				return err
-			}
-			if err := writeRecord(out, r); err != nil {
-				return err
-			}
-		}
-		if err := out.Flush(); err != nil {
+	for n := 1; ; n++ {
+		out, reading := &begun{Writer: w}, false
+		err := storage.ReadAll(ctx, s, func(scan storage.ScanAll) error {
+			reading = true
+			return write(scan, out)
+		})
+		again := errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrUnavailable)
+		if !again || !reading || out.begun || n == attempts {
 			return err
 		}
-		_, err := w.Write(sum.Sum(nil))
+	}
+}
+
+// begun is a writer that knows whether anything was written.
+type begun struct {
+	io.Writer
+	begun bool
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	b.begun = true
+	return b.Writer.Write(p)
+}
+
+func write(scan storage.ScanAll, w io.Writer) error {
+	var count uint64
+	for _, err := range scan(true) {
+		if err != nil {
+			return err
+		}
+		count++
+	}
+	sum := sha256.New()
+	out := bufio.NewWriterSize(io.MultiWriter(w, sum), bufferSize)
+	out.WriteString(magic) // a bufio.Writer remembers its first error for Flush
+	out.Write(binary.BigEndian.AppendUint64(nil, count))
+	for r, err := range scan(false) {
+		if err != nil {
+			return err
+		}
+		if err := writeRecord(out, r); err != nil {
+			return err
+		}
+	}
+	if err := out.Flush(); err != nil {
 		return err
-	})
+	}
+	_, err := w.Write(sum.Sum(nil))
+	return err
 }
 
 func writeRecord(w *bufio.Writer, r storage.Record) error {

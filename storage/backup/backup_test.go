@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"math"
 	"reflect"
 	"sync"
 	"testing"
@@ -208,6 +210,58 @@ func TestWriteErrors(t *testing.T) {
 		if err := backup.Write(t.Context(), s, &failing{room}); !errors.Is(err, io.ErrShortWrite) {
 			t.Errorf("with room for %d of %d bytes: got %v", room, size, err)
 		}
+	}
+}
+
+// losing is a store that a number of records is read from, once, before the
+// database fails, for each number it has.
+type losing struct {
+	storage.Store
+	after []int
+}
+
+func (l *losing) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) error {
+	left := math.MaxInt
+	if len(l.after) > 0 {
+		left, l.after = l.after[0], l.after[1:]
+	}
+	return storage.ReadAll(ctx, l.Store, func(scan storage.ScanAll) error {
+		return fn(func(keysOnly bool) iter.Seq2[storage.Record, error] {
+			return func(yield func(storage.Record, error) bool) {
+				for r, err := range scan(keysOnly) {
+					if left--; left < 0 {
+						yield(storage.Record{}, storage.ErrUnavailable)
+						return
+					}
+					if !yield(r, err) {
+						return
+					}
+				}
+			}
+		})
+	})
+}
+
+// TestADatabaseThatFails begins a backup again while nothing of it is written, and
+// not later or for ever.
+func TestADatabaseThatFails(t *testing.T) {
+	s := newMemory(t)
+	for _, key := range []string{"a", "b", "c"} {
+		check(t, s.Update(t.Context(), "org", func(tx storage.Tx) error { return tx.Set([]byte(key), make([]byte, 300<<10)) }))
+	}
+	good := written(t, s)
+	var b bytes.Buffer
+	check(t, backup.Write(t.Context(), &losing{s, []int{0, 2, 3}}, &b))
+	if !bytes.Equal(b.Bytes(), good) {
+		t.Errorf("got %d bytes, want %d", b.Len(), len(good))
+	}
+	l := &losing{s, []int{5, 0}}
+	if err := backup.Write(t.Context(), l, io.Discard); !errors.Is(err, storage.ErrUnavailable) || len(l.after) != 1 {
+		t.Errorf("in its middle: got %v, and %d attempts are left", err, len(l.after))
+	}
+	l = &losing{s, make([]int, 100)}
+	if err := backup.Write(t.Context(), l, io.Discard); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("for ever: got %v", err)
 	}
 }
 
