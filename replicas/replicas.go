@@ -17,11 +17,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -42,7 +44,7 @@ const (
 	system storage.Namespace = "system"
 
 	prefix        = "r/"
-	generationKey = "r/g" // how often something was changed that others remember, 8 bytes
+	generationKey = "r/g" // 8 bytes that are others whenever something was changed that others remember; not a count, which a database that lost its last commits could reach twice
 	leasePrefix   = "r/l/"
 	processPrefix = "r/p/" // count, 8 bytes
 )
@@ -67,14 +69,18 @@ type Process struct {
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	beaten  atomic.Int64 // when the count was written last, Unix nanoseconds
-	noted   sync.Map     // the namespaces of this process's notes
+	joined  time.Time    // what times of this process are counted from, whatever its clock is set to
+	beaten  atomic.Int64 // when the count was written last, in nanoseconds since joined
+	count   atomic.Uint64
+	lapses  atomic.Uint64 // how often others may have taken this process for dead
+	noted   sync.Map      // the namespaces of this process's notes, each with its standing before
 
 	mu         sync.Mutex
 	seen       map[string]*sighting // of the processes that have or had a record, by ID
 	unseen     map[string]time.Time // processes that have none, by ID, with when it was asked for them first
 	looked     time.Time            // when the last look at the store began
 	generation uint64
+	age        uint64 // of the store when it was looked at last
 	changed    []func()
 	departed   chan struct{} // has room for one
 }
@@ -95,7 +101,7 @@ type leaseRecord struct {
 // that is shared and must be closed before the store is.
 func Join(ctx context.Context, o Options) (*Process, error) {
 	p := &Process{
-		id: strings.ToLower(rand.Text()[:16]), store: o.Store, log: o.Log, shared: o.Shared || o.Store.Shared(),
+		id: strings.ToLower(rand.Text()[:16]), store: o.Store, log: o.Log, shared: o.Shared || o.Store.Shared(), joined: time.Now(),
 		seen: map[string]*sighting{}, unseen: map[string]time.Time{}, departed: make(chan struct{}, 1),
 	}
 	if p.log == nil {
@@ -106,7 +112,7 @@ func Join(ctx context.Context, o Options) (*Process, error) {
 	if !p.shared {
 		return p, nil
 	}
-	if err := errors.Join(p.beat(ctx, 1), p.look(ctx)); err != nil {
+	if err := errors.Join(p.beat(ctx), p.look(ctx)); err != nil {
 		stop()
 		return nil, err
 	}
@@ -183,7 +189,8 @@ func (p *Process) Fresh() bool {
 }
 
 // OnChange has fn called, from the process's goroutine, when another process may
-// have changed what is remembered: within half a second of the change.
+// have changed what is remembered, or the store may have lost it: within half a
+// second of that.
 func (p *Process) OnChange(fn func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,11 +207,7 @@ func (p *Process) Changed(tx storage.Tx) error {
 	if !p.shared {
 		return nil
 	}
-	n, err := number(tx.Get([]byte(generationKey)))
-	if err != nil {
-		return err
-	}
-	return tx.Set([]byte(generationKey), binary.BigEndian.AppendUint64(nil, n+1))
+	return tx.Set([]byte(generationKey), binary.BigEndian.AppendUint64(nil, mathrand.Uint64()))
 }
 
 // Lease takes the lease of a name, or keeps it, and says whether this process
@@ -214,8 +217,8 @@ func (p *Process) Lease(ctx context.Context, name string) (held bool, err error)
 	if !p.shared {
 		return true, nil
 	}
-	if time.Since(time.Unix(0, p.beaten.Load())) > deadAfter/2 {
-		return false, nil // others may take this process for dead
+	if p.lapsed() {
+		return false, nil
 	}
 	key := []byte(leasePrefix + name)
 	err = p.store.Update(ctx, system, func(tx storage.Tx) error {
@@ -257,40 +260,42 @@ func (p *Process) Release(ctx context.Context, name string) error {
 
 // run looks at the others and shows that this process is alive until ctx ends.
 func (p *Process) run(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
 	beaten := time.Now()
-	for count := uint64(1); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	repeat.Every(ctx, lookEvery, nil, func() {
 		if err := p.look(ctx); err != nil && ctx.Err() == nil {
 			p.log.WarnContext(ctx, "replicas: the store did not say what others do; what is remembered is dropped", "err", err)
 			p.forget()
 		}
 		if time.Since(beaten) < beatEvery {
-			continue
+			return
 		}
 		beaten = time.Now()
-		count++
-		if err := p.beat(ctx, count); err != nil && ctx.Err() == nil {
+		if err := p.beat(ctx); err != nil && ctx.Err() == nil {
 			p.log.WarnContext(ctx, "replicas: the store did not take that this process is alive", "err", err)
 		}
-	}
+	})
+}
+
+// lapsed says whether others may take this process for dead: it was stopped for a
+// while, or the store did not take its count.
+func (p *Process) lapsed() bool {
+	return p.shared && time.Since(p.joined)-time.Duration(p.beaten.Load()) > deadAfter/2
 }
 
 // beat writes the count.
-func (p *Process) beat(ctx context.Context, count uint64) error {
+func (p *Process) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, waitMost)
 	defer cancel()
-	at := time.Now()
+	at := time.Since(p.joined)
+	count := p.count.Add(1)
 	err := p.store.Update(ctx, system, func(tx storage.Tx) error {
 		return tx.Set([]byte(processPrefix+p.id), binary.BigEndian.AppendUint64(nil, count))
 	})
 	if err == nil {
-		p.beaten.Store(at.UnixNano())
+		if p.lapsed() {
+			p.lapses.Add(1)
+		}
+		p.beaten.Store(int64(at))
 	}
 	return err
 }
@@ -301,7 +306,7 @@ func (p *Process) look(ctx context.Context) error {
 	defer cancel()
 	var generation uint64
 	var counts map[string]uint64
-	begun := time.Now()
+	begun, age := time.Now(), p.store.Age()
 	err := p.store.View(ctx, system, func(tx storage.Tx) error {
 		generation, counts = 0, map[string]uint64{}
 		for e, err := range tx.Scan(storage.Prefix([]byte(prefix))) {
@@ -322,14 +327,14 @@ func (p *Process) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.note(begun, generation, counts) {
+	if p.note(begun, age, generation, counts) {
 		p.forget()
 	}
 	return nil
 }
 
 // note remembers what was read and says whether something was changed.
-func (p *Process) note(now time.Time, generation uint64, counts map[string]uint64) (changed bool) {
+func (p *Process) note(now time.Time, age, generation uint64, counts map[string]uint64) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.looked = now
@@ -360,8 +365,8 @@ func (p *Process) note(now time.Time, generation uint64, counts map[string]uint6
 		default:
 		}
 	}
-	changed = p.generation != generation
-	p.generation = generation
+	changed = p.generation != generation || p.age != age
+	p.generation, p.age = generation, age
 	return changed
 }
 

@@ -23,9 +23,16 @@ const (
 
 // Note writes down that this process may leave something unfinished in a
 // namespace. It is called before anything is begun there that has to be finished,
-// and is free but for the first time.
+// and is free but for the first time, and the first after the store may have lost
+// it, or others may have taken the process for dead, and its notes for done with.
 func (p *Process) Note(ctx context.Context, ns storage.Namespace) error {
-	if _, ok := p.noted.Load(ns); ok {
+	if p.lapsed() {
+		if err := p.beat(ctx); err != nil {
+			return err
+		}
+	}
+	now := standing{p.lapses.Load(), p.store.Age()}
+	if noted, ok := p.noted.Load(ns); ok && noted == now {
 		return nil
 	}
 	err := p.store.Update(ctx, system, func(tx storage.Tx) error {
@@ -33,16 +40,20 @@ func (p *Process) Note(ctx context.Context, ns storage.Namespace) error {
 		return tx.Set([]byte(workPrefix+p.id+"/"+string(ns)), nil)
 	})
 	if err == nil {
-		p.noted.Store(ns, struct{}{})
+		p.noted.Store(ns, now)
 	}
 	return err
 }
+
+// standing is what has to be as it was for a note to be there.
+type standing struct{ lapses, age uint64 }
 
 // Left is a namespace in which a process that is not alive may have left
 // something unfinished.
 type Left struct {
 	Namespace storage.Namespace
 	process   string
+	count     uint64 // of its process, 0 where that has no record
 }
 
 // Left returns what processes that are not alive have left, up to a thousand
@@ -66,12 +77,16 @@ func (p *Process) Left(ctx context.Context) (left []Left, all bool, err error) {
 			if p.Living(process) {
 				continue
 			}
+			count, err := number(tx.Get([]byte(processPrefix + process)))
+			if err != nil {
+				return err
+			}
 			notes.KeysOnly, notes.Limit = true, maxLeft-len(left)
 			for e, err := range tx.Scan(notes) {
 				if err != nil {
 					return err
 				}
-				left = append(left, Left{storage.Namespace(e.Key[len(notes.Start):]), process})
+				left = append(left, Left{storage.Namespace(e.Key[len(notes.Start):]), process, count})
 			}
 		}
 		return nil
@@ -93,9 +108,16 @@ func firstProcess(tx storage.Tx, r storage.Range) (string, error) {
 }
 
 // Finished says that nothing is left any more of what a process that is not alive
-// had begun in a namespace.
+// had begun in a namespace. Where that one has shown itself since, its note stays.
 func (p *Process) Finished(ctx context.Context, l Left) error {
 	return p.store.Update(ctx, system, func(tx storage.Tx) error {
+		count, err := number(tx.Get([]byte(processPrefix + l.process)))
+		if err != nil {
+			return err
+		}
+		if count != l.count {
+			return nil
+		}
 		return tx.Delete([]byte(workPrefix + l.process + "/" + string(l.Namespace)))
 	})
 }

@@ -20,6 +20,16 @@ func (p *Process) left(t *testing.T) (left []Left, all bool) {
 	return left, all
 }
 
+// finish says that the work that was left is done.
+func (p *Process) finish(t *testing.T, left []Left) {
+	t.Helper()
+	for _, l := range left {
+		if err := p.Finished(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func note(t *testing.T, p *Process, namespaces ...storage.Namespace) {
 	t.Helper()
 	for _, ns := range namespaces {
@@ -60,13 +70,78 @@ func TestWhatTheDeadHaveLeft(t *testing.T) {
 		if want := []string{"a/b", "org_1", "org_2"}; !slices.Equal(names, want) {
 			t.Fatalf("got %q, want %q", names, want)
 		}
-		for _, l := range left {
-			if err := b.Finished(t.Context(), l); err != nil {
+		b.finish(t, left)
+		if left, _ := b.left(t); len(left) != 0 {
+			t.Errorf("when it is finished: got %v", left)
+		}
+	})
+}
+
+// TestAProcessThatStoodStill is taken for dead and goes on: its notes are kept anew,
+// and what somebody saw of them before is not theirs to end.
+func TestAProcessThatStoodStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := storage.Use(memstore.New())
+		defer store.Close()
+		a, b := join(t, store), join(t, store)
+		defer b.Close()
+		if err := b.LookedAtAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		note(t, a, "org_1", "org_2")
+		wantLease(t, "at first", a, true)
+		a.kill() // it stands still, and goes on below
+		time.Sleep(2 * deadAfter)
+		before, _ := b.left(t)
+		if len(before) != 2 {
+			t.Fatalf("got %v, want two namespaces", before)
+		}
+		if err := b.Finished(t.Context(), before[0]); err != nil {
+			t.Fatal(err)
+		}
+		wantLease(t, "while others may take it for dead", a, false)
+		note(t, a, "org_1", "org_2")
+		b.finish(t, before)
+		time.Sleep(2 * deadAfter)
+		after, _ := b.left(t)
+		if len(after) != 2 {
+			t.Errorf("when it has died: got %v, want two namespaces", after)
+		}
+		b.finish(t, after)
+		if left, _ := b.left(t); len(left) != 0 {
+			t.Errorf("when that is finished: got %v", left)
+		}
+	})
+}
+
+// TestAChangeAfterLostCommits is seen where the database has forgotten the change
+// before it, which was seen.
+func TestAChangeAfterLostCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := storage.Use(memstore.New())
+		defer store.Close()
+		a, b := join(t, store), join(t, store)
+		defer a.Close()
+		defer b.Close()
+		changes := 0
+		b.OnChange(func() { changes++ })
+		change := func() {
+			t.Helper()
+			if err := store.Update(t.Context(), system, a.Changed); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if left, _ := b.left(t); len(left) != 0 {
-			t.Errorf("when it is finished: got %v", left)
+		change()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if err := store.Update(t.Context(), system, func(tx storage.Tx) error { return tx.Delete([]byte(generationKey)) }); err != nil {
+			t.Fatal(err)
+		}
+		change() // at the same moment
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if changes != 2 {
+			t.Errorf("%d changes were seen, want 2", changes)
 		}
 	})
 }
