@@ -29,7 +29,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/idempotency"
-	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/internal/defaults"
 	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -138,9 +138,6 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		store:         storage.Use(o.Store),
 		prices:        o.Prices,
 		defaultPrices: DefaultPrices(),
-		now:           o.Now,
-		newID:         o.NewID,
-		log:           o.Log,
 		replicas:      o.Replicas,
 		own:           o.Accounting,
 		maxDuration:   o.MaxDuration,
@@ -162,15 +159,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		}
 		s.joined = true
 	}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	if s.newID == nil {
-		s.newID = ids.New
-	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
+	s.now, s.newID, s.log = defaults.For(o.Now, o.NewID, o.Log)
 	if err := s.defaultPrices.check(); err != nil {
 		return nil, err
 	}
@@ -180,7 +169,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		}
 	}
 	s.forget()
-	s.replicas.OnChange(s.forget)
+	s.replicas.OnChange(s.forgetAll)
 	go s.work(context.WithoutCancel(ctx))
 	return s, nil
 }

@@ -260,13 +260,18 @@ func (s *Service) Keys(ctx context.Context, organization string, p page.Params) 
 	return result, err
 }
 
+// getKeyRecord reads what is stored of a key, or returns NotFound.
+func getKeyRecord(tx storage.Tx, id string) (record keyRecord, err error) {
+	err = storage.GetJSON(tx, keyKey(id), &record)
+	if errors.Is(err, storage.ErrNotFound) {
+		err = fault.Missing(CodeKeyNotFound, "API key", id)
+	}
+	return record, err
+}
+
 // getKey reads a key.
 func getKey(tx storage.Tx, id string) (APIKey, error) {
-	var record keyRecord
-	err := storage.GetJSON(tx, keyKey(id), &record)
-	if errors.Is(err, storage.ErrNotFound) {
-		return APIKey{}, fault.Missing(CodeKeyNotFound, "API key", id)
-	}
+	record, err := getKeyRecord(tx, id)
 	if err != nil {
 		return APIKey{}, err
 	}
@@ -311,11 +316,7 @@ func (s *Service) UpdateKey(ctx context.Context, id string, u KeyUpdate) (APIKey
 	var key APIKey
 	err := s.store.Update(ctx, system, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
-		var record keyRecord
-		err := storage.GetJSON(tx, keyKey(id), &record)
-		if errors.Is(err, storage.ErrNotFound) {
-			return fault.Missing(CodeKeyNotFound, "API key", id)
-		}
+		record, err := getKeyRecord(tx, id)
 		if err != nil {
 			return err
 		}
@@ -358,11 +359,7 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 	defer s.forget() // after an error, too: nobody may know whether it was written
 	return stored.Error(s.store.Update(ctx, system, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
-		var record keyRecord
-		err := storage.GetJSON(tx, keyKey(id), &record)
-		if errors.Is(err, storage.ErrNotFound) {
-			return fault.Missing(CodeKeyNotFound, "API key", id)
-		}
+		record, err := getKeyRecord(tx, id)
 		if err != nil {
 			return err
 		}

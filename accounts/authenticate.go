@@ -57,6 +57,16 @@ func (g *grants) put(h keyHash, found *grant) {
 // later call looks.
 func (s *Service) forget() { s.known.Store(&grants{byID: map[keyHash]*grant{}}) }
 
+// forgetAll forgets keys and balances: others may have changed them, or the store
+// lost what is remembered of them.
+func (s *Service) forgetAll() {
+	s.forget()
+	s.ledgers.Range(func(_, l any) bool {
+		l.(*ledger).loaded.Store(false)
+		return true
+	})
+}
+
 // Authenticate returns the caller that an API key stands for. The error is
 // Unauthenticated (invalid_api_key) where the key is missing, malformed, unknown
 // or revoked; Denied where it has no organization (access_denied) or a suspended

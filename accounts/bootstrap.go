@@ -113,6 +113,8 @@ func (s *Service) grantFirst(ctx context.Context) error {
 		return err
 	})
 	if errors.Is(err, errGranted) {
+		// The credits may have come after the balance was read.
+		s.ledger(DefaultOrganization).loaded.Store(false)
 		return nil
 	}
 	return stored.Error(err)

@@ -2,12 +2,13 @@ package accounts
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/stored"
@@ -78,6 +79,8 @@ func (l KeyLimits) checked() (KeyLimits, error) {
 
 // spending is what a key has spent in the period that it last spent in.
 type spending struct {
+	reading *semaphore.Weighted // one, held by who reads it from the store
+
 	mu     sync.Mutex
 	period string    // guarded by mu, as are the others
 	spent  Micros    // in that period, where known
@@ -103,11 +106,7 @@ func (p *spending) has(period string, after time.Time) (Micros, bool) {
 }
 
 func (l *ledger) spending(key string) *spending {
-	if p, ok := l.spendings.Load(key); ok {
-		return p.(*spending)
-	}
-	p, _ := l.spendings.LoadOrStore(key, &spending{})
-	return p.(*spending)
+	return under(&l.spendings, key, func() *spending { return &spending{reading: semaphore.NewWeighted(1)} })
 }
 
 // spend counts what a call of a key with a budget cost. Its entry is written, and
@@ -149,22 +148,28 @@ func (s *Service) spent(ctx context.Context, organization, key string, p Period,
 	if spent, ok := one.has(period, oldest); ok {
 		return spent, nil
 	}
-	// Nothing is charged between the reading and its being known, so that no charge
-	// is counted twice; among several processes one that is lasts for a second.
+	// Nothing is charged between the reading and its being known, so that each charge
+	// is counted once; among several processes a second may pass until it is.
 	if !s.replicas.Shared() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
+		if err := l.mu.Acquire(ctx, all); err != nil {
+			return 0, err
+		}
+		defer l.mu.Release(all)
 	}
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	if one.known && one.period == period && one.read.After(oldest) {
-		return one.spent, nil
+	if err := one.reading.Acquire(ctx, 1); err != nil {
+		return 0, err
+	}
+	defer one.reading.Release(1)
+	if spent, ok := one.has(period, oldest); ok {
+		return spent, nil
 	}
 	read := time.Now()
 	spent, err := s.readSpent(ctx, organization, key, period)
 	if err != nil {
 		return 0, stored.Error(err)
 	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
 	one.period, one.spent, one.known, one.read = period, spent, true, read
 	return spent, nil
 }
@@ -206,8 +211,8 @@ func (s *Service) readSpent(ctx context.Context, organization, key, period strin
 				if err != nil {
 					return err
 				}
-				var w entryRecord
-				if err := json.Unmarshal(e.Value, &w); err != nil {
+				w, err := readEntry(e.Value)
+				if err != nil {
 					return err
 				}
 				if w.Type == EntryCharge && w.Key == key && strings.HasPrefix(time.Unix(w.CreatedAt, 0).UTC().Format(time.DateOnly), period) {

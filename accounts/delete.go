@@ -118,34 +118,48 @@ func (s *Service) erase(ctx context.Context, id string) error {
 	})
 }
 
-// eraseBatch is how many keys one transaction of a deletion removes.
-const eraseBatch = 1000
+const (
+	// eraseBatch is how many keys one transaction of a deletion removes.
+	eraseBatch = 1000
+	// eraseRounds is how often a deletion looks for what is written meanwhile.
+	eraseRounds = 100
+)
 
-// empty removes every key of a namespace. The last of its transactions finds
-// none: that is the count that confirms it.
+// empty removes every key of a namespace. The last time that it looks it finds
+// none: that is the count that confirms it. Keys are read apart from where they are
+// removed, as a transaction with both would conflict with whoever writes meanwhile.
+// The error is [storage.ErrConflict] where that one does not end.
 func (s *Service) empty(ctx context.Context, ns storage.Namespace) error {
-	for {
-		found := 0
-		err := s.store.Update(ctx, ns, func(tx storage.Tx) error {
-			storage.UseReserve(tx)
-			found = 0
-			keys := make([][]byte, 0, eraseBatch)
+	for round := 0; round < eraseRounds; {
+		var keys [][]byte
+		err := s.store.View(ctx, ns, func(tx storage.Tx) error {
+			keys = keys[:0]
 			for entry, err := range tx.Scan(storage.Range{KeysOnly: true, Limit: eraseBatch}) {
 				if err != nil {
 					return err
 				}
 				keys = append(keys, entry.Key)
 			}
+			return nil
+		})
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		err = s.store.Update(ctx, ns, func(tx storage.Tx) error {
+			storage.UseReserve(tx)
 			for _, key := range keys {
 				if err := tx.Delete(key); err != nil {
 					return err
 				}
 			}
-			found = len(keys)
 			return nil
 		})
-		if err != nil || found == 0 {
+		if err != nil {
 			return err
 		}
+		if len(keys) < eraseBatch {
+			round++ // all that there was is gone
+		}
 	}
+	return storage.ErrConflict
 }

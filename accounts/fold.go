@@ -77,7 +77,7 @@ func readLedger(tx storage.Tx, ranges ...storage.Range) (point checkpoint, waiti
 				err = json.Unmarshal(e.Value, &point)
 			} else {
 				var w entryRecord
-				err = json.Unmarshal(e.Value, &w)
+				w, err = readEntry(e.Value)
 				w.Lane, w.Number = parseLaneKey(e.Key)
 				waiting = append(waiting, w)
 			}
@@ -96,8 +96,8 @@ func readLedger(tx storage.Tx, ranges ...storage.Range) (point checkpoint, waiti
 		if err != nil {
 			return point, nil, err
 		}
-		var record entryRecord
-		if err := json.Unmarshal(e.Value, &record); err != nil {
+		record, err := readEntry(e.Value)
+		if err != nil {
 			return point, nil, err
 		}
 		point.Sequence = entrySequence(e.Key)
@@ -140,9 +140,11 @@ func (s *Service) fold(ctx context.Context, l *ledger) error {
 // the end of this process's lane is taken, so that none is added before it, but
 // not while entries are moved.
 func (s *Service) foldSome(ctx context.Context, l *ledger) (more bool, err error) {
-	l.mu.Lock()
+	if err := l.mu.Acquire(ctx, all); err != nil {
+		return false, err
+	}
 	end := l.sequence.Load() + 1
-	l.mu.Unlock()
+	l.mu.Release(all)
 	own := s.replicas.ID()
 	moved := 0
 	err = s.store.Update(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
@@ -158,9 +160,14 @@ func (s *Service) foldSome(ctx context.Context, l *ledger) (more bool, err error
 			return nil
 		}
 		slices.SortStableFunc(waiting, func(a, b entryRecord) int { return int(a.CreatedAt - b.CreatedAt) })
+		if s.replicas.Shared() {
+			// A store that has lost what was folded last gives no number again that a
+			// reader may have gone on from: later ones are not below the time.
+			point.Sequence = max(point.Sequence, uint64(s.store.Now().UnixMicro()))
+		}
 		for _, w := range waiting {
 			point.add(w)
-			if err := errors.Join(storage.SetJSON(tx, entryKey(point.Sequence), w), tx.Delete(laneKey(w.Lane, w.Number))); err != nil {
+			if err := errors.Join(tx.Set(entryKey(point.Sequence), w.AppendJSON(make([]byte, 0, entrySize))), tx.Delete(laneKey(w.Lane, w.Number))); err != nil {
 				return err
 			}
 		}

@@ -2,15 +2,18 @@ package accounts
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -44,7 +47,7 @@ type Entry struct {
 	Type         EntryType
 	Amount       Micros // what the entry adds to the balance; negative for a charge
 	Use          Use    // what a charge is for
-	By           string // who added credits, see [By]; empty for charges and where nobody said
+	By           string // who added credits, see [Actor]; empty for charges and where nobody said
 	CreatedAt    int64  // Unix seconds
 }
 
@@ -108,11 +111,11 @@ func parseEntryID(organization, id string) (sequence uint64, ok bool) {
 // The balance is the sum of this process's lane, which is known exactly, and of
 // all the rest, which is read again where others may have added to it.
 //
-// Whoever adds an entry holds mu shared; whoever holds it exclusively sees no
-// entry half added.
+// Whoever adds an entry holds one of mu; whoever holds all of it sees no entry half
+// added. It is held while the store works, so who waits for it waits with a context.
 type ledger struct {
 	organization string
-	mu           sync.RWMutex
+	mu           *semaphore.Weighted
 	loaded       atomic.Bool   // what follows is as in the store; cleared when a write may have failed halfway
 	mine, others atomic.Int64  // micro-dollars
 	sequence     atomic.Uint64 // the last number taken in this process's lane
@@ -121,28 +124,42 @@ type ledger struct {
 
 	spendings sync.Map // key ID to *spending, of keys that have a budget
 
-	looking sync.Mutex // held by who reads what others added
-	looked  time.Time  // guarded by looking
-	folded  uint64     // the last number of this lane that was seen folded; guarded by looking
+	looking *semaphore.Weighted // one, held by who reads what others added
+	looked  time.Time           // guarded by looking
+	folded  uint64              // the last number of this lane that was seen folded; guarded by looking
 }
 
+// all is how much of a ledger's mu there is.
+const all = math.MaxInt64
+
 func (s *Service) ledger(organization string) *ledger {
-	if l, ok := s.ledgers.Load(organization); ok {
-		return l.(*ledger)
+	return under(&s.ledgers, organization, func() *ledger {
+		return &ledger{organization: organization, mu: semaphore.NewWeighted(all), looking: semaphore.NewWeighted(1)}
+	})
+}
+
+// under returns what a map of *T has under a key, which is made where there is nothing.
+func under[T any](m *sync.Map, key string, make func() *T) *T {
+	if found, ok := m.Load(key); ok {
+		return found.(*T)
 	}
-	l, _ := s.ledgers.LoadOrStore(organization, &ledger{organization: organization})
-	return l.(*ledger)
+	found, _ := m.LoadOrStore(key, make())
+	return found.(*T)
 }
 
 // load reads a ledger unless it is known.
 func (s *Service) load(ctx context.Context, l *ledger) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	if err := l.mu.Acquire(ctx, all); err != nil {
+		return err
+	}
+	defer l.mu.Release(all)
 	if l.loaded.Load() {
 		return nil
 	}
-	l.looking.Lock()
-	defer l.looking.Unlock()
+	if err := l.looking.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer l.looking.Release(1)
 	now := time.Now()
 	sums, err := s.sums(ctx, l.organization)
 	if err != nil {
@@ -181,8 +198,10 @@ const lookEvery = 900 * time.Millisecond
 
 // look reads what others have added, where that is not known well enough.
 func (s *Service) look(ctx context.Context, l *ledger) error {
-	l.looking.Lock()
-	defer l.looking.Unlock()
+	if err := l.looking.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer l.looking.Release(1)
 	now := time.Now()
 	if now.Sub(l.looked) < lookEvery {
 		return nil
@@ -236,60 +255,88 @@ func (s *Service) credit(organization string, amount Micros) Entry {
 	return Entry{Organization: organization, Type: EntryCredit, Amount: amount, By: s.actor.by()}
 }
 
-// maxPosts is how often an entry is written whose fate is unknown.
-const maxPosts = 5
+// postFor is how long it is tried to write a charge while the store is away, every
+// postEvery: what it pays for is done, and would be lost.
+const (
+	postFor   = 20 * time.Second
+	postEvery = 200 * time.Millisecond
+)
 
 // post writes an entry of a caller, the zero one for credits, and whatever also
 // writes, in one transaction in the organization's namespace. The balance reflects
 // it when post returns nil. An error of also is returned as it is.
 func (s *Service) post(ctx context.Context, c Caller, e Entry, also func(storage.Tx) error) (Entry, error) {
 	l := s.ledger(e.Organization)
-	if err := s.share(ctx, l); err != nil {
-		return Entry{}, err
-	}
-	defer l.mu.RUnlock()
-	if balance := Micros(l.mine.Load()+l.others.Load()) + e.Amount; e.Type == EntryCredit && (balance < -maxBalance || balance > maxBalance) {
-		return Entry{}, fault.Invalidf("amount", "The balance must stay between -%s and %s dollars.", maxBalance, maxBalance)
-	}
-	sequence := l.sequence.Add(1)
-	e.CreatedAt = s.now().Unix()
-	record := entryRecord{Type: e.Type, Amount: e.Amount, Key: e.Key, Use: useRecord(e.Use), CreatedAt: e.CreatedAt, By: e.By}
-
-	var refused, err error
-	for n := range maxPosts {
-		again := n > 0 // then the entry may be there already, and all else with it
-		err = s.store.Update(ctx, storage.Namespace(e.Organization), func(tx storage.Tx) error {
-			storage.UseReserve(tx)
-			refused = nil
-			if again {
-				if there, err := s.wrote(tx, sequence); there || err != nil {
-					return err
-				}
-			}
-			if also != nil {
-				if refused = also(tx); refused != nil {
-					return refused
-				}
-			}
-			return storage.SetJSON(tx, laneKey(s.replicas.ID(), sequence), record)
-		})
-		if !errors.Is(err, storage.ErrUnknown) {
-			break
+	p := &posting{service: s, ledger: l, caller: c, entry: e, also: also}
+	for begun := time.Now(); ; {
+		err := p.try(ctx)
+		away := errors.Is(err, storage.ErrUnknown) || e.Type == EntryCharge && errors.Is(err, storage.ErrUnavailable)
+		if err == nil {
+			return p.entry, nil
+		}
+		if !away || time.Since(begun) > postFor || !repeat.Pause(ctx, postEvery) {
+			return Entry{}, err
 		}
 	}
-	switch {
-	case refused != nil && !errors.Is(err, storage.ErrUnknown):
-		return Entry{}, refused
-	case err != nil:
-		// Whether the entry was written is for the store to say: the balance is
-		// read again before it is used.
+}
+
+// posting is an entry that is being written.
+type posting struct {
+	service  *Service
+	ledger   *ledger
+	caller   Caller
+	entry    Entry
+	also     func(storage.Tx) error
+	sequence uint64 // its number; 0: it was not tried yet
+}
+
+// try writes the entry, unless an earlier try has: then it is there, and all else
+// with it.
+func (p *posting) try(ctx context.Context) error {
+	s, l, e := p.service, p.ledger, &p.entry
+	if err := s.share(ctx, l); err != nil {
+		return err
+	}
+	defer l.mu.Release(1)
+	if balance := Micros(l.mine.Load()+l.others.Load()) + e.Amount; e.Type == EntryCredit && (balance < -maxBalance || balance > maxBalance) {
+		return fault.Invalidf("amount", "The balance must stay between -%s and %s dollars.", maxBalance, maxBalance)
+	}
+	again := p.sequence != 0
+	if !again {
+		p.sequence = l.sequence.Add(1)
+		e.CreatedAt = s.now().Unix()
+	}
+	record := entryRecord{Type: e.Type, Amount: e.Amount, Key: e.Key, Use: useRecord(e.Use), CreatedAt: e.CreatedAt, By: e.By}
+	encoded := record.AppendJSON(make([]byte, 0, entrySize))
+	var refused error
+	err := s.store.Update(ctx, storage.Namespace(e.Organization), func(tx storage.Tx) error {
+		storage.UseReserve(tx)
+		refused = nil
+		if again {
+			if there, err := s.wrote(tx, p.sequence); there || err != nil {
+				return err
+			}
+		}
+		if p.also != nil {
+			if refused = p.also(tx); refused != nil {
+				return refused
+			}
+		}
+		return tx.Set(laneKey(s.replicas.ID(), p.sequence), encoded)
+	})
+	if refused != nil && errors.Is(err, refused) { // and not what the store made of it
+		return refused
+	}
+	if err != nil || again {
+		// Whether an earlier try has written the entry, and whether the balance was
+		// read since, is for the store to say: it is read again before it is used.
 		l.loaded.Store(false)
-		return Entry{}, stored.Error(err)
+		return stored.Error(err)
 	}
 	l.mine.Add(int64(e.Amount))
-	l.spend(c, e)
+	l.spend(p.caller, *e)
 	s.foldIfDue(l, l.unfolded.Add(1))
-	return e, nil
+	return nil
 }
 
 // wrote says whether this process's entry with that number is in its lane, or
@@ -305,8 +352,8 @@ func (s *Service) wrote(tx storage.Tx, sequence uint64) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		var r entryRecord
-		if err := json.Unmarshal(e.Value, &r); err != nil {
+		r, err := readEntry(e.Value)
+		if err != nil {
 			return false, err
 		}
 		if r.Lane == s.replicas.ID() && r.Number == sequence {
@@ -319,11 +366,13 @@ func (s *Service) wrote(tx storage.Tx, sequence uint64) (bool, error) {
 // share takes the ledger's lock shared, with the balance known.
 func (s *Service) share(ctx context.Context, l *ledger) error {
 	for {
-		l.mu.RLock()
+		if err := l.mu.Acquire(ctx, 1); err != nil {
+			return err
+		}
 		if l.loaded.Load() {
 			return nil
 		}
-		l.mu.RUnlock()
+		l.mu.Release(1)
 		if err := s.load(ctx, l); err != nil {
 			return err
 		}

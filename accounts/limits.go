@@ -42,11 +42,7 @@ func (s *Service) open(l limited, now time.Time) *allowance {
 }
 
 func (s *Service) allowance(id string) *allowance {
-	if a, ok := s.allowances.Load(id); ok {
-		return a.(*allowance)
-	}
-	a, _ := s.allowances.LoadOrStore(id, &allowance{})
-	return a.(*allowance)
+	return under(&s.allowances, id, func() *allowance { return &allowance{} })
 }
 
 // Admit counts one request of the caller and returns the quotas of its

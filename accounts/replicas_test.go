@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,12 +15,16 @@ import (
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
+	"github.com/seed-506d8e5d/svc/storage/storagetest"
 )
 
 // sharedStore is a store that several processes may have open.
 type sharedStore struct{ storage.Store }
 
 func (sharedStore) Shared() bool { return true }
+
+// Unwrap has what else the store can do found, see package driver.
+func (s sharedStore) Unwrap() any { return s.Store }
 
 // replicasOf returns services on one store, as several processes have them.
 func replicasOf(t *testing.T, n int, store storage.Store) []*Service {
@@ -424,4 +429,77 @@ func TestLimitsHoldOverReplicas(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAProcessKnowsTheFirstCreditsOfAnother starts two at the same time, of which
+// one reads the balance before the other gives the credits, and then finds them
+// given: its callers are not told that there are none.
+func TestAProcessKnowsTheFirstCreditsOfAnother(t *testing.T) {
+	store := memstore.New()
+	defer store.Close()
+	all := replicasOf(t, 2, store)
+	defer closeAll(t, all)
+	if balance, err := all[1].Balance(t.Context(), DefaultOrganization); balance != 0 || err != nil {
+		t.Fatalf("the balance of nobody is %v, %v", balance, err)
+	}
+	if _, err := all[0].Bootstrap(t.Context(), "dev"); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[1].grantFirst(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if balance, err := all[1].Balance(t.Context(), DefaultOrganization); balance != defaultOrganizationCredits || err != nil {
+		t.Errorf("the balance is %v, %v", balance, err)
+	}
+}
+
+// TestAStoreThatLosesCharges goes on without its last commits. The balance is that of
+// the entries which are there, on the process that had charged, too, and a reader
+// who goes on after an entry that was lost meets all that come later.
+func TestAStoreThatLosesCharges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &storagetest.Lossy{Store: memstore.New()}
+		defer store.Close()
+		all := replicasOf(t, 2, store)
+		defer closeAll(t, all)
+		here, there := all[0], all[1]
+		o := newOrganization(t, here, Dollar)
+		charge := func(s *Service, object string) {
+			t.Helper()
+			use := tokens(100)
+			use.Object = object
+			if _, err := s.Charge(t.Context(), Caller{Organization: o.ID}, use, nil); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		charge(here, "a")
+		commits := store.Commits()
+		charge(here, "b")
+		charge(here, "c")
+		read, err := there.Usage(t.Context(), o.ID, page.Params{Limit: 10})
+		if err != nil || len(read.Items) != 3 {
+			t.Fatalf("got %v, %v", read.Items, err)
+		}
+		if err := store.Lose(t.Context(), commits); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		charge(there, "d")
+		charge(here, "e")
+		for n, s := range all {
+			if balance, err := s.Balance(t.Context(), o.ID); err != nil || balance != Dollar-300 {
+				t.Errorf("the balance at %d is %s, %v", n, balance, err)
+			}
+		}
+		after, err := here.Usage(t.Context(), o.ID, page.Params{Limit: 10, After: read.Items[2].ID})
+		var objects []string
+		for _, e := range after.Items {
+			objects = append(objects, e.Use.Object)
+		}
+		// That the first one stands behind again is because its place was lost.
+		if err != nil || !slices.Equal(objects, []string{"a", "d", "e"}) {
+			t.Errorf("behind the last entry that was read come %q, %v", objects, err)
+		}
+	})
 }

@@ -49,11 +49,12 @@ type group struct {
 
 type operation struct{ cancel context.CancelCauseFunc }
 
-// Running returns a context for an operation that has models work for a caller.
-// It ends with ctx, and before that, within a second, when the caller's key is
-// revoked, its organization suspended or deleted, or its balance or the key's budget emptied, and when
-// Options.MaxDuration is over: [Cause] is then the error that a new request would
-// get, or an Upstream one with [CodeTimeout]. done must be called in the end.
+// Running returns a context for an operation that has models work for a caller. It
+// ends with ctx, and before that, within a second, when the caller's key is
+// revoked, its organization suspended or deleted, or its balance or the key's
+// budget emptied, and when Options.MaxDuration is over: [Cause] is then the error
+// that a new request would get, or an Upstream one with [CodeTimeout]. done must be
+// called in the end.
 func (s *Service) Running(ctx context.Context, c Caller) (limited context.Context, done func()) {
 	limited, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(s.maxDuration, func() { cancel(errTimeout()) })

@@ -24,7 +24,8 @@ type spent struct {
 }
 
 // sharing is what the processes tell each other of the use of limits. Each counts
-// what others have used, too, so that together they let through what one would. It belongs to the background goroutine.
+// what others have used, too, so that together they let through what one would. It
+// belongs to the background goroutine.
 type sharing struct {
 	read  bool             // what is next
 	told  map[string]spent // by organization, what was written last

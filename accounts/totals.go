@@ -221,28 +221,33 @@ func (s *Service) countSome(ctx context.Context, organization string) (more bool
 	if err != nil {
 		return false, err
 	}
-	to, sums, n := from, map[string]map[int]Sums{}, 0
+	to, used, n := from, map[spender]Sums{}, 0
 	err = s.store.View(ctx, storage.Namespace(organization), func(tx storage.Tx) error {
 		to, n = from, 0
-		clear(sums)
+		clear(used)
 		r := storage.Range{Start: entryKey(from + 1), End: storage.After([]byte(entryPrefix)), Limit: maxCounted}
 		for e, err := range tx.Scan(r) {
 			if err != nil {
 				return err
 			}
-			entry, err := decodeEntry(organization, e)
+			entry, err := readEntry(e.Value)
 			if err != nil {
 				return err
 			}
 			to, n = entrySequence(e.Key), n+1
 			if entry.Type == EntryCharge {
-				addTo(sums, entry)
+				who := spender{entry.CreatedAt / secondsOfDay, entry.Use.Model, entry.Key}
+				used[who] = used[who].Plus(entry.sums())
 			}
 		}
 		return nil
 	})
 	if err != nil || n == 0 {
 		return false, err
+	}
+	sums := map[string]map[int]Sums{}
+	for who, all := range used {
+		who.addTo(sums, organization, all)
 	}
 	err = s.store.Update(ctx, system, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
@@ -270,21 +275,34 @@ func (s *Service) countSome(ctx context.Context, organization string) (more bool
 	return n == maxCounted, err
 }
 
-// addTo adds an entry to all the totals that it is part of, by their keys.
-func addTo(sums map[string]map[int]Sums, e Entry) {
-	at := time.Unix(e.CreatedAt, 0).UTC()
-	month, used := at.Format(monthFormat), Sums{1, int64(e.Use.InputTokens), int64(min(e.Use.CachedTokens, e.Use.InputTokens)), int64(e.Use.OutputTokens), e.Cost()}
-	model := e.Use.Model
+// spender is whose sums are added up before they are added to totals.
+type spender struct {
+	day        int64 // since 1970, in UTC
+	model, key string
+}
+
+const secondsOfDay = 24 * 3600
+
+// sums is what a charge is in totals.
+func (r *entryRecord) sums() Sums {
+	return Sums{1, int64(r.Use.InputTokens), int64(min(r.Use.CachedTokens, r.Use.InputTokens)), int64(r.Use.OutputTokens), -r.Amount}
+}
+
+// addTo adds what a key used of a model in a day to all the totals that it is part
+// of, by their keys.
+func (who spender) addTo(sums map[string]map[int]Sums, organization string, used Sums) {
+	at := time.Unix(who.day*secondsOfDay, 0).UTC()
+	month, model := at.Format(monthFormat), who.model
 	if len(model) > maxCountedName {
 		model = strings.ToValidUTF8(model[:maxCountedName], "")
 	}
 	for _, key := range [][]byte{
-		totalKey(e.Organization, month, totalOfAll, ""),
-		totalKey(e.Organization, month, totalOfModel, model),
-		totalKey(e.Organization, month, totalOfKey, e.Key),
+		totalKey(organization, month, totalOfAll, ""),
+		totalKey(organization, month, totalOfModel, model),
+		totalKey(organization, month, totalOfKey, who.key),
 		totalKey("", month, totalOfAll, ""),
 		totalKey("", month, totalOfModel, model),
-		totalKey("", month, totalOfOrganization, e.Organization),
+		totalKey("", month, totalOfOrganization, organization),
 	} {
 		days := sums[string(key)]
 		if days == nil {

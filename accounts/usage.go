@@ -76,6 +76,18 @@ func (s *Service) Charge(ctx context.Context, c Caller, use Use, also func(stora
 	}, also)
 }
 
+// ChargeCut charges what a call used that has failed or was given up, if it is
+// anything. Who made the call has another error to be told, or has gone, so ctx may
+// have ended, and an error here is logged.
+func (s *Service) ChargeCut(ctx context.Context, c Caller, use Use) {
+	if use.InputTokens == 0 && use.OutputTokens == 0 {
+		return
+	}
+	if _, err := s.Charge(context.WithoutCancel(ctx), c, use, nil); err != nil {
+		s.log.ErrorContext(ctx, "accounts: usage of a failed call was not charged", "organization", c.Organization, "use", use, "err", err)
+	}
+}
+
 // Usage returns a page of an organization's charges, 1 to 1,000, in the order
 // they were made or, with Desc, newest first. The error is NotFound where there is no
 // such organization, and Invalid where After is not the ID of one of its entries.
@@ -128,8 +140,7 @@ func (s *Service) entries(ctx context.Context, organization string, p page.Param
 }
 
 func decodeEntry(organization string, e storage.Entry) (Entry, error) {
-	var r entryRecord
-	err := json.Unmarshal(e.Value, &r)
+	r, err := readEntry(e.Value)
 	return Entry{
 		ID:           entryID(organization, entrySequence(e.Key)),
 		Organization: organization,
