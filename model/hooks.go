@@ -15,7 +15,9 @@ import (
 // fault it is and what the client is told; any other is Internal.
 type Hooks struct {
 	// Before is called with what a model is about to be sent. The call is the
-	// hook's own copy: what it changes, the model is sent.
+	// hook's own copy: what it changes, the model is sent. A driver that is a
+	// [Decider] is asked for a whole decision first, which is a call, too, where it
+	// leaves the questions to be scored.
 	Before func(ctx context.Context, call *Call) error
 
 	// After is called with a whole answer, before anything of it is passed on,
@@ -64,8 +66,9 @@ type Answer struct {
 }
 
 // WithHooks returns b with hooks around each call, or b itself where there are
-// none. It generates, scores, decides, embeds, counts tokens and lists its models as b does. What
-// else a driver may be able to do is hidden: no call goes past the hooks.
+// none. It generates, scores with the same labels, decides, embeds, counts tokens
+// and lists its models as b does. What else a driver may be able to do is hidden: no
+// call goes past the hooks.
 func WithHooks(b Backend, h Hooks) Backend {
 	if h.Before == nil && h.After == nil {
 		return b
@@ -105,6 +108,8 @@ func (h hooked) As(target any) (ok bool) {
 		if _, ok = driver.As[Embedder](h.inner); ok {
 			*t = hookedEmbedder{h}
 		}
+	case *Labeler:
+		*t, ok = driver.As[Labeler](h.inner)
 	case *TokenCounter:
 		*t, ok = driver.As[TokenCounter](h.inner)
 	case *Lister:
@@ -118,9 +123,11 @@ func (h hooked) Generate(ctx context.Context, req *Request) iter.Seq2[Event, err
 	call := &Call{Request: req.clone()}
 	inner := h.inner.Generate(ctx, call.Request) // one, so that it knows its second use
 	return func(yield func(Event, error) bool) {
-		if err := h.before(ctx, call); err != nil {
-			yield(nil, err)
-			return
+		if h.hooks.Before != nil {
+			if err := h.hooks.Before(ctx, call); err != nil {
+				yield(nil, err)
+				return
+			}
 		}
 		a := answering{yield: yield, held: h.hooks.After != nil && !h.hooks.Stream}
 		for event, err := range inner {
@@ -136,72 +143,94 @@ func (h hooked) Generate(ctx context.Context, req *Request) iter.Seq2[Event, err
 	}
 }
 
-func (h hooked) before(ctx context.Context, call *Call) error {
-	if h.hooks.Before == nil {
-		return nil
-	}
-	return h.hooks.Before(ctx, call)
-}
-
 // Score implements [Scorer].
 func (h hookedScorer) Score(ctx context.Context, req *ScoreRequest) (*Scores, error) {
 	call := &Call{Score: req.clone()}
-	if err := h.before(ctx, call); err != nil {
-		return nil, err
-	}
-	scores, err := h.inner.Score(ctx, call.Score)
-	if err != nil || h.hooks.After == nil {
-		return scores, err
-	}
-	answer := &Answer{Scores: scores, Usage: Usage{InputTokens: scores.StateTokens + scores.QuestionTokens, OutputTokens: scores.OutputTokens}}
-	if err := h.hooks.After(ctx, call, answer); err != nil {
-		return nil, err
-	}
-	if h.hooks.Stream {
-		return scores, nil
-	}
-	return answer.Scores, nil
+	return whole(ctx, h.hooks, call, func() (*Scores, error) { return h.inner.Score(ctx, call.Score) })
 }
 
 // Decide implements [Decider].
 func (h hookedDecider) Decide(ctx context.Context, req *DecideRequest) (*Decision, error) {
 	call := &Call{Decision: req.clone()}
-	if err := h.before(ctx, call); err != nil {
-		return nil, err
-	}
-	decision, err := h.inner.Decide(ctx, call.Decision)
-	if err != nil || h.hooks.After == nil {
-		return decision, err
-	}
-	answer := &Answer{Decision: decision, Usage: Usage{InputTokens: decision.StateTokens + decision.QuestionTokens, OutputTokens: decision.OutputTokens}}
-	if err := h.hooks.After(ctx, call, answer); err != nil {
-		return nil, err
-	}
-	if h.hooks.Stream {
-		return decision, nil
-	}
-	return answer.Decision, nil
+	return whole(ctx, h.hooks, call, func() (*Decision, error) { return h.inner.Decide(ctx, call.Decision) })
 }
 
 // Embed implements [Embedder].
 func (h hookedEmbedder) Embed(ctx context.Context, req *EmbedRequest) (*Embeddings, error) {
 	call := &Call{Embed: req.clone()}
-	if err := h.before(ctx, call); err != nil {
-		return nil, err
-	}
-	embeddings, err := h.inner.Embed(ctx, call.Embed)
-	if err != nil || h.hooks.After == nil {
-		return embeddings, err
-	}
-	answer := &Answer{Embeddings: embeddings, Usage: Usage{InputTokens: embeddings.InputTokens}}
-	if err := h.hooks.After(ctx, call, answer); err != nil {
-		return nil, err
-	}
-	if h.hooks.Stream {
-		return embeddings, nil
-	}
-	return answer.Embeddings, nil
+	return whole(ctx, h.hooks, call, func() (*Embeddings, error) { return h.inner.Embed(ctx, call.Embed) })
 }
+
+// piece is an answer that comes in one piece: a *Scores, *Decision or *Embeddings.
+type piece[T any] interface {
+	// show returns what After is called with, a copy, and where the answer is in it.
+	show() (*Answer, *T)
+	// charge has another answer cost what this one did.
+	charge(T)
+	// cut is the error of this answer where it may not be had.
+	cut(error) *Cut
+}
+
+// whole makes a call, whose answer comes in one piece, with hooks.
+func whole[T piece[T]](ctx context.Context, hooks Hooks, call *Call, ask func() (T, error)) (T, error) {
+	var none T
+	if hooks.Before != nil {
+		if err := hooks.Before(ctx, call); err != nil {
+			return none, err
+		}
+	}
+	answer, err := ask()
+	if err != nil || hooks.After == nil {
+		return answer, err
+	}
+	shown, changed := answer.show()
+	if err := hooks.After(ctx, call, shown); err != nil {
+		return none, answer.cut(err)
+	}
+	if hooks.Stream {
+		return answer, nil
+	}
+	answer.charge(*changed)
+	return *changed, nil
+}
+
+func (s *Scores) show() (*Answer, **Scores) {
+	c := *s
+	a := &Answer{Scores: &c, Usage: Usage{InputTokens: s.StateTokens + s.QuestionTokens, OutputTokens: s.OutputTokens}}
+	return a, &a.Scores
+}
+
+func (s *Scores) charge(c *Scores) {
+	c.StateTokens, c.QuestionTokens, c.OutputTokens = s.StateTokens, s.QuestionTokens, s.OutputTokens
+}
+
+func (s *Scores) cut(err error) *Cut {
+	return &Cut{StateTokens: s.StateTokens, QuestionTokens: s.QuestionTokens, Err: err}
+}
+
+func (d *Decision) show() (*Answer, **Decision) {
+	c := *d
+	a := &Answer{Decision: &c, Usage: Usage{InputTokens: d.StateTokens + d.QuestionTokens, OutputTokens: d.OutputTokens}}
+	return a, &a.Decision
+}
+
+func (d *Decision) charge(c *Decision) {
+	c.StateTokens, c.QuestionTokens, c.OutputTokens = d.StateTokens, d.QuestionTokens, d.OutputTokens
+}
+
+func (d *Decision) cut(err error) *Cut {
+	return &Cut{StateTokens: d.StateTokens, QuestionTokens: d.QuestionTokens, Err: err}
+}
+
+func (e *Embeddings) show() (*Answer, **Embeddings) {
+	c := *e
+	a := &Answer{Embeddings: &c, Usage: Usage{InputTokens: e.InputTokens}}
+	return a, &a.Embeddings
+}
+
+func (e *Embeddings) charge(c *Embeddings) { c.InputTokens = e.InputTokens }
+
+func (e *Embeddings) cut(err error) *Cut { return &Cut{QuestionTokens: e.InputTokens, Err: err} }
 
 // answering is an answer on its way through the hooks.
 type answering struct {
@@ -288,6 +317,7 @@ func (r *Request) clone() *Request {
 		c.Messages[i].ToolCalls = slices.Clone(c.Messages[i].ToolCalls)
 	}
 	c.Tools, c.Stop = slices.Clone(r.Tools), slices.Clone(r.Stop)
+	c.Memo, c.Same = nil, 0 // a hook may change what requests have in common
 	return &c
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,6 +145,18 @@ func TestNoCallGoesPastTheHooks(t *testing.T) {
 	}
 }
 
+// labelling is a backend with labels of its own.
+type labelling struct{ *modeltest.Script }
+
+func (labelling) Labels(context.Context, string, int) []string { return []string{"1", "2", "3"} }
+
+func TestHooksKeepTheLabels(t *testing.T) {
+	b := model.WithHooks(labelling{&modeltest.Script{}}, model.Hooks{Before: func(context.Context, *model.Call) error { return nil }})
+	if got := model.Use(b).Labels(t.Context(), model.DefaultDecider, 3); !slices.Equal(got, []string{"1", "2", "3"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestHooksSeeEmbeddings(t *testing.T) {
 	is := is.New(t)
 	embed := func(stream bool) (*model.Embeddings, error) {
@@ -202,7 +215,7 @@ func TestHooksSeeWholeDecisions(t *testing.T) {
 	is.Equal((&model.Call{Decision: req}).Tenant(), "org_1")
 	d, err := model.Use(b).Decide(t.Context(), req)
 	is.NoErr(err)
-	is.Equal(d.Probabilities, [][]float64{{1, 0}})
+	is.Equal(d, &model.Decision{Probabilities: [][]float64{{1, 0}}, StateTokens: 6, QuestionTokens: 2}) // costs what it did
 	is.Equal(usage.InputTokens, 8)
 	is.Equal(string(req.State), `"1234"`)
 	_, err = model.Use(b).Decide(t.Context(), &model.DecideRequest{State: []byte(`"left"`)})

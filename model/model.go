@@ -4,9 +4,10 @@
 // A [Backend] is the driver interface, what others implement: it turns a [Request]
 // into a stream of [Event] values. That is all a model has to do. What some can do
 // besides is an interface of its own, which package driver finds through wrappers:
-// scoring labels for Decisions ([Scorer]), deciding by itself ([Decider]), embedding ([Embedder]), counting tokens ([TokenCounter]) and
-// saying which models there are ([Lister]). The service uses [Models] around a
-// driver ([Use]), which can do all of it, or says what holds instead.
+// scoring labels for Decisions ([Scorer], [Labeler]), deciding by itself
+// ([Decider]), embedding ([Embedder]), counting tokens ([TokenCounter]) and saying
+// which models there are ([Lister]). The service uses [Models] around a driver
+// ([Use]), which can do all of it, or says what holds instead.
 //
 // Package modeltest states the rules of this contract as tests and has a
 // scripted backend for the tests of everything above it.
@@ -20,8 +21,8 @@ import (
 	"iter"
 )
 
-// Backend is the driver interface: it generates text with one or more models. Methods may be called
-// concurrently.
+// Backend is the driver interface: it generates text with one or more models.
+// Methods may be called concurrently.
 type Backend interface {
 	// Generate answers a request as a stream of events that ends with one
 	// [Finish], or with an error, after which nothing follows. The sequence is
@@ -48,6 +49,12 @@ type Request struct {
 	// as it is, with no chat template around it. There are no tools and no format. A
 	// backend that only knows conversations may answer the message instead.
 	Continue bool
+
+	// Memo belongs to requests that are made one after the other and begin alike:
+	// every later request with the Memo has the first Same messages of this one, too.
+	// Backends keep there what they have worked out about those. Nil keeps nothing.
+	Memo *Memo
+	Same int
 
 	// Whole says that nobody looks at pieces of the answer: it may come all at
 	// once, which costs much less.

@@ -86,8 +86,15 @@ func (m *Models) List() []Info {
 	return models
 }
 
+// MaxID is how long the ID of a model may be, in bytes. It is stored with all that
+// the model makes, also where a driver hands any ID on to its server.
+const MaxID = 256
+
 // Find returns the model with an ID, and whether there is one.
 func (m *Models) Find(id string) (Info, bool) {
+	if len(id) > MaxID {
+		return Info{}, false
+	}
 	if m.lister != nil {
 		return m.lister.Model(id)
 	}
@@ -132,8 +139,7 @@ func (m *Models) CountTokens(ctx context.Context, req *Request) (int, error) {
 // tokenizer makes more tokens than there are bytes.
 func (m *Models) CheckWindow(ctx context.Context, info Info, req *Request) error {
 	answer := max(req.MaxTokens, 1)
-	bytes := func(s string) int { return len(s) }
-	if answer <= info.Window() && PromptTokens(req, bytes)+answer <= info.Window() {
+	if answer <= info.Window() && req.Sum(promptBytes{}, promptBytes{}.of)+answer <= info.Window() {
 		return nil
 	}
 	count, err := m.CountTokens(ctx, req)
@@ -152,6 +158,13 @@ func (m *Models) CheckWindow(ctx context.Context, info Info, req *Request) error
 	}
 	return fault.ContextLength("The prompt has %d tokens, which leaves no room to answer in the model's context window of %d tokens.",
 		count, info.Window())
+}
+
+// promptBytes is the most tokens that a prompt can have.
+type promptBytes struct{}
+
+func (promptBytes) of(part *Request) (int, bool) {
+	return PromptTokens(part, func(s string) int { return len(s) }), true
 }
 
 // Unwrap returns the driver; see package driver.

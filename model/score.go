@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 )
 
 // MaxLabels is how many options any [Scorer] takes in one [ScoreRequest]: model
@@ -51,23 +50,6 @@ type ScoreRequest struct {
 	// State: backends keep there what they have worked out about those. Nil keeps
 	// nothing.
 	Memo *Memo
-}
-
-// Memo keeps what is worked out once for several requests. It may be used
-// concurrently; the zero value is empty.
-type Memo struct{ values sync.Map }
-
-// Once returns what is kept under a key, which is made where there is nothing. Of
-// two that are made at once one is kept. A nil Memo always makes it.
-func (m *Memo) Once(key any, make func() any) any {
-	if m == nil {
-		return make()
-	}
-	if v, ok := m.values.Load(key); ok {
-		return v
-	}
-	v, _ := m.values.LoadOrStore(key, make())
-	return v
 }
 
 // Option is one possible answer.
