@@ -3,9 +3,9 @@ package generation
 import (
 	"context"
 	"iter"
+	"sync"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/internal/guard"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -16,62 +16,66 @@ const Patience = 500 * time.Millisecond
 // Announce yields what generate does, and [model.Started] before it where nothing
 // has come within [Patience]: what refuses the request in that time is the first
 // thing that the sequence yields, what fails later comes behind an event.
-// generate is called with a context that ends with the sequence.
+// generate is called with a context that ends with the sequence. The announcement
+// is yielded in a goroutine of its own, while the consumer's waits in generate.
 func Announce(ctx context.Context, generate func(context.Context) iter.Seq2[model.Event, error]) iter.Seq2[model.Event, error] {
 	return func(yield func(model.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		next, stop := iter.Pull2(generate(ctx))
-		first, ok := awaited(next, yield)
-		if !ok {
-			cancel()
-			<-first
-			stop()
-			return
-		}
-		// The first event is here: what follows is read where it is wanted.
-		defer stop()
-		for p := <-first; p.ok; p.event, p.err, p.ok = next() {
-			if !yield(p.event, p.err) {
+		a := announcement{yield: yield, cancel: cancel}
+		timer := time.AfterFunc(Patience, a.make)
+		defer timer.Stop()
+		defer a.over()
+		first := true
+		for event, err := range generate(ctx) {
+			if first {
+				if first = false; !a.over() {
+					return
+				}
+			}
+			if !yield(event, err) {
 				return
 			}
 		}
 	}
 }
 
-// awaited has the first element pulled into a channel, and yields model.Started
-// where that takes longer than [Patience]. It reports false where the consumer
-// wants no more then.
-func awaited(next func() (model.Event, error, bool), yield func(model.Event, error) bool) (<-chan pulled, bool) {
-	first := make(chan pulled, 1)
-	go func() { first <- pull(next) }()
-	timer := time.NewTimer(Patience)
-	defer timer.Stop()
-	select {
-	case p := <-first:
-		first <- p
-		return first, true
-	case <-timer.C:
-		return first, yield(model.Started{}, nil)
-	}
+// announcement is what says that a model works, unless it has said so itself.
+type announcement struct {
+	yield  func(model.Event, error) bool
+	cancel context.CancelFunc // ends what generates where nobody wants it any more
+
+	mu       sync.Mutex // held while it is made
+	done     bool       // it is made, or too late; guarded by mu, as are the others
+	unwanted bool
+	panicked any // by the consumer, whose goroutine is another
 }
 
-// pulled is one element of a sequence, if ok.
-type pulled struct {
-	event model.Event
-	err   error
-	ok    bool
+// make makes the announcement, unless it is over.
+func (a *announcement) make() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.done {
+		return
+	}
+	a.done, a.unwanted = true, true
+	defer func() {
+		if a.panicked = recover(); a.unwanted {
+			a.cancel()
+		}
+	}()
+	a.unwanted = !a.yield(model.Started{}, nil)
 }
 
-// pull returns the next element. A panic is an error: it would end the process in
-// the goroutine where this runs.
-func pull(next func() (model.Event, error, bool)) (p pulled) {
-	err := guard.Call(func() error {
-		p.event, p.err, p.ok = next()
-		return nil
-	})
-	if err != nil {
-		return pulled{err: err, ok: true}
+// over lets no announcement be made from now on, and reports whether the consumer
+// wants what follows.
+func (a *announcement) over() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.done = true
+	if p := a.panicked; p != nil {
+		a.panicked = nil
+		panic(p)
 	}
-	return p
+	return !a.unwanted
 }

@@ -78,12 +78,39 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
-func TestAPanicBeforeTheFirstEventIsAnError(t *testing.T) {
-	is := is.New(t)
-	for event, err := range generation.Announce(t.Context(), func(context.Context) iter.Seq2[model.Event, error] {
-		return func(func(model.Event, error) bool) { panic("secret") }
-	}) {
-		is.Equal(event, nil)
-		is.True(err != nil)
+// TestAPanicOfTheConsumerIsItsOwn has a consumer that panics when it is told that
+// the model works: in its own goroutine, where it can be recovered.
+func TestAPanicOfTheConsumerIsItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		var ended bool
+		defer func() {
+			is.Equal(recover(), "mine")
+			is.True(ended) // what generates was told to end, long before it has something
+		}()
+		for range generation.Announce(t.Context(), late(time.Hour, nil, &ended)) {
+			panic("mine")
+		}
+	})
+}
+
+// TestAnAnnouncementCanBePulled has a consumer that pulls events, whose coroutine
+// the announcement enters from another goroutine, and one that stops behind it.
+func TestAnAnnouncementCanBePulled(t *testing.T) {
+	all := []string{"{} <nil> true", "{Hi false} <nil> true", "{stop} <nil> true", "<nil> <nil> false"}
+	for pulls := range len(all) + 1 {
+		synctest.Test(t, func(t *testing.T) {
+			is := is.New(t)
+			var ended bool
+			next, stop := iter.Pull2(generation.Announce(t.Context(), late(time.Minute, nil, &ended)))
+			got := []string{}
+			for range pulls {
+				event, err, ok := next()
+				got = append(got, fmt.Sprint(event, " ", err, " ", ok))
+			}
+			stop()
+			is.Equal(got, all[:pulls])
+			is.Equal(ended, pulls > 0)
+		})
 	}
 }

@@ -58,7 +58,8 @@ func (s *Settings) Check(n Names) (*schema.Schema, error) {
 	if err := s.checkNumbers(n); err != nil {
 		return nil, err
 	}
-	if err := s.checkTools(n); err != nil {
+	var schemas schema.Budget
+	if err := s.checkTools(n, &schemas); err != nil {
 		return nil, err
 	}
 	if err := s.checkToolChoice(); err != nil {
@@ -67,7 +68,7 @@ func (s *Settings) Check(n Names) (*schema.Schema, error) {
 	if err := s.checkAllowed(); err != nil {
 		return nil, err
 	}
-	return s.checkFormat(n)
+	return s.checkFormat(n, &schemas)
 }
 
 func (s *Settings) checkNumbers(n Names) error {
@@ -106,7 +107,7 @@ func (s *Settings) checkSampling() error {
 	)
 }
 
-func (s *Settings) checkTools(n Names) error {
+func (s *Settings) checkTools(n Names, schemas *schema.Budget) error {
 	if len(s.Tools) > MaxOffered {
 		return fault.Invalidf("tools", "tools must have at most %d functions.", MaxOffered)
 	}
@@ -123,7 +124,7 @@ func (s *Settings) checkTools(n Names) error {
 		if tool.Parameters == nil {
 			continue
 		}
-		if _, err := schema.Compile(tool.Parameters, path+".parameters"); err != nil {
+		if _, err := schemas.Compile(tool.Parameters, path+".parameters"); err != nil {
 			return err
 		}
 	}
@@ -172,7 +173,7 @@ func (s *Settings) offered() []model.Tool {
 	return slices.DeleteFunc(slices.Clone(s.Tools), func(t model.Tool) bool { return !slices.Contains(s.AllowedTools, t.Name) })
 }
 
-func (s *Settings) checkFormat(n Names) (*schema.Schema, error) {
+func (s *Settings) checkFormat(n Names, schemas *schema.Budget) (*schema.Schema, error) {
 	switch s.Format.Type {
 	case "", model.FormatText, model.FormatObject:
 		return nil, nil
@@ -183,7 +184,7 @@ func (s *Settings) checkFormat(n Names) (*schema.Schema, error) {
 		if s.Format.Schema == nil {
 			return nil, fault.Invalidf(n.Format+".schema", "%s.schema is required.", n.Format)
 		}
-		return schema.Compile(s.Format.Schema, n.Format+".schema")
+		return schemas.Compile(s.Format.Schema, n.Format+".schema")
 	}
 	return nil, fault.Invalidf(n.FormatType, "%s must be text, json_object or json_schema.", n.FormatType)
 }

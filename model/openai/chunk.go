@@ -90,15 +90,29 @@ func (c *chunk) readUsage(usage gjson.Result) {
 	c.usage = parseUsage(usage)
 }
 
-// parseUsage reads a usage object, without the contradictions that servers may
-// put in one. Counts that are missing are 0.
+// parseUsage reads a usage object. Counts that are missing are 0.
 func parseUsage(usage gjson.Result) model.Usage {
-	count := func(path string) int {
-		const most = 1 << 40 // more than any server can mean
-		return int(min(max(usage.Get(path).Float(), 0), most))
+	return model.Usage{
+		InputTokens: count(usage, "prompt_tokens"), OutputTokens: count(usage, "completion_tokens"),
+		CachedTokens:    count(usage, "prompt_tokens_details.cached_tokens"),
+		ReasoningTokens: count(usage, "completion_tokens_details.reasoning_tokens"),
 	}
-	u := model.Usage{InputTokens: count("prompt_tokens"), OutputTokens: count("completion_tokens")}
-	u.CachedTokens = min(count("prompt_tokens_details.cached_tokens"), u.InputTokens)
-	u.ReasoningTokens = min(count("completion_tokens_details.reasoning_tokens"), u.OutputTokens)
-	return u
+}
+
+// count reads a count of tokens as it was told.
+func count(usage gjson.Result, path string) int {
+	const most = 1 << 40 // what can be added up
+	return int(min(max(usage.Get(path).Float(), 0), most))
+}
+
+// within returns what a server has told of the usage of n answers, without
+// contradictions and without what cannot be: nobody pays for more than fits into
+// the model's context window because a server miscounts.
+func (t *target) within(told model.Usage, n int) model.Usage {
+	most := n * t.of.info().Window()
+	told.InputTokens = min(told.InputTokens, most)
+	told.CachedTokens = min(told.CachedTokens, told.InputTokens)
+	told.OutputTokens = min(told.OutputTokens, most)
+	told.ReasoningTokens = min(told.ReasoningTokens, told.OutputTokens)
+	return told
 }

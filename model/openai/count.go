@@ -19,14 +19,19 @@ const (
 // estimate counts the tokens of a prompt by the built-in vocabulary, up to where
 // there are more than most. It ends with ctx, whose error it returns.
 func (b *Backend) estimate(ctx context.Context, req *model.Request, most int) (int, error) {
-	sum := 0
-	around := model.PromptTokens(req, func(text string) int {
-		if sum <= most && ctx.Err() == nil {
-			sum += b.estimateUpTo(ctx, text, most-sum)
-		}
-		return 0
+	type key struct{}
+	count := req.Sum(key{}, func(part *model.Request) (int, bool) {
+		sum := 0
+		around := model.PromptTokens(part, func(text string) int {
+			if sum <= most && ctx.Err() == nil {
+				sum += b.estimateUpTo(ctx, text, most-sum)
+			}
+			return 0
+		})
+		most -= sum
+		return sum + around, most >= 0 && ctx.Err() == nil
 	})
-	return sum + around, ctx.Err()
+	return count, ctx.Err()
 }
 
 // estimateText counts the tokens of a text. Histories repeat from turn to turn,

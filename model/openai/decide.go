@@ -66,12 +66,16 @@ func (b *Backend) Decide(ctx context.Context, req *model.DecideRequest) (*model.
 		return nil, model.ErrUndecided
 	}
 	var decision *model.Decision
+	var a asked
 	err := m.do(ctx, req.Tenant, func(ctx context.Context, t *target) (err error) {
 		way := t.decides(ctx, m)
 		if way == ByLabels {
 			return model.ErrUndecided
 		}
-		if decision, err = b.decide(ctx, t, decideWires[way], req); err == nil {
+		a.begin()
+		decision, err = b.decide(ctx, t, decideWires[way], req)
+		a.end(ctx, err)
+		if err == nil {
 			t.health.well()
 			return nil
 		}
@@ -88,7 +92,7 @@ func (b *Backend) Decide(ctx context.Context, req *model.DecideRequest) (*model.
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, a.cut(err, []string{string(req.State)}, nil)
 	}
 	return decision, nil
 }
@@ -190,7 +194,7 @@ func (b *Backend) decidePart(ctx context.Context, t *target, wire *decideWire, r
 	if err != nil {
 		return err
 	}
-	used := parseDecisionUsage(answer.Get("usage"))
+	used := t.within(parseDecisionUsage(answer.Get("usage")), len(places))
 	state, questions := b.estimateDecision(&said)
 	if err := b.checkWhole(t, used.InputTokens, state+questions); err != nil {
 		return err
@@ -263,7 +267,7 @@ func number(r gjson.Result) float64 {
 }
 
 func parseDecisionUsage(u gjson.Result) model.Usage {
-	return model.Usage{InputTokens: max(int(u.Get("input_tokens").Int()), 0), OutputTokens: max(int(u.Get("output_tokens").Int()), 0)}
+	return model.Usage{InputTokens: count(u, "input_tokens"), OutputTokens: count(u, "output_tokens")}
 }
 
 // estimateDecision estimates the tokens of a state with its images and of all

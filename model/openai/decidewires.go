@@ -44,9 +44,7 @@ func writeSystemOne(w *jsonout.Writer, name string, req *model.DecideRequest) {
 		q := &req.Questions[i]
 		w.Name(q.Name).Object()
 		w.Name("type").String(string(q.Kind))
-		if q.Instructions != "" {
-			w.Name("instructions").String(q.Instructions)
-		}
+		w.StringMember("instructions", q.Instructions)
 		writeCriteria(w, q)
 		w.EndObject()
 	}

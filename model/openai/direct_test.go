@@ -1,17 +1,23 @@
 package openai
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/matryer/is"
+
+	"github.com/seed-506d8e5d/svc/model"
 )
 
 // counting serves h and counts the connections that are made.
@@ -37,11 +43,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 
 // askDirectly sends a request and returns the body of the answer.
 func askDirectly(ctx context.Context, d *direct, url, body string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	resp, err := d.RoundTrip(req)
+	resp, err := d.send(ctx, http.MethodPost, url, []byte(body))
 	if err != nil {
 		return "", err
 	}
@@ -53,8 +55,8 @@ func askDirectly(ctx context.Context, d *direct, url, body string) (string, erro
 func TestDirectConnectionsAreKept(t *testing.T) {
 	is := is.New(t)
 	s, made := counting(t, echo)
-	d := newDirect(s.URL, &net.Dialer{})
-	for _, text := range []string{"one", strings.Repeat("two", 10_000), ""} {
+	d := newDirect(s.URL, "", &net.Dialer{})
+	for _, text := range []string{"one", strings.Repeat("two", 10_000), strings.Repeat("three", 100_000), ""} {
 		got, err := askDirectly(t.Context(), d, s.URL, text)
 		is.NoErr(err)
 		is.True(got == text)
@@ -73,11 +75,9 @@ func TestAStreamThatHasEndedLeavesItsConnection(t *testing.T) {
 		w.(http.Flusher).Flush()
 		io.WriteString(w, "data: [DONE]\n\n")
 	})
-	d := newDirect(s.URL, &net.Dialer{})
+	d := newDirect(s.URL, "", &net.Dialer{})
 	for range 3 {
-		req, err := http.NewRequest(http.MethodPost, s.URL, strings.NewReader("{}"))
-		is.NoErr(err)
-		resp, err := d.RoundTrip(req)
+		resp, err := d.send(t.Context(), http.MethodPost, s.URL, []byte("{}"))
 		is.NoErr(err)
 		events := newEventReader(resp.Body)
 		for data := []byte(nil); string(data) != "[DONE]"; {
@@ -89,16 +89,41 @@ func TestAStreamThatHasEndedLeavesItsConnection(t *testing.T) {
 	is.Equal(made.Load(), int32(1))
 }
 
+// TestTheEndOfAStreamMayComeLate sends it when the answer has been given. One that
+// does not come gives up the connection.
+func TestTheEndOfAStreamMayComeLate(t *testing.T) {
+	is := is.New(t)
+	comes := make(chan bool)
+	s, made := counting(t, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // so that it is seen when the connection is given up
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		w.(http.Flusher).Flush()
+		if !<-comes {
+			<-r.Context().Done()
+		}
+	})
+	b, err := New(Options{Models: []Model{{
+		Info: model.Info{ID: model.DefaultGenerator, Generates: true}, Targets: []Target{{Server: &Server{URL: s.URL}, Model: "base"}},
+	}}})
+	is.NoErr(err)
+	t.Cleanup(b.Close)
+	for _, end := range []bool{true, true, false, true} {
+		is.NoErr(fold(t.Context(), b, ask("Hello")).err)
+		comes <- end
+		b.servers[0].direct.wait()
+	}
+	is.Equal(made.Load(), int32(2))
+}
+
 func TestAnAnswerThatIsNotReadGivesUpItsConnection(t *testing.T) {
 	is := is.New(t)
 	s, made := counting(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Write(make([]byte, 1<<20))
 	})
-	d := newDirect(s.URL, &net.Dialer{})
+	d := newDirect(s.URL, "", &net.Dialer{})
 	for range 2 {
-		req, err := http.NewRequest(http.MethodPost, s.URL, strings.NewReader("{}"))
-		is.NoErr(err)
-		resp, err := d.RoundTrip(req)
+		resp, err := d.send(t.Context(), http.MethodPost, s.URL, []byte("{}"))
 		is.NoErr(err)
 		is.NoErr(resp.Body.Close())
 	}
@@ -108,13 +133,189 @@ func TestAnAnswerThatIsNotReadGivesUpItsConnection(t *testing.T) {
 func TestAConnectionThatTheServerGaveUpIsMadeAnew(t *testing.T) {
 	is := is.New(t)
 	s, made := counting(t, echo)
-	d := newDirect(s.URL, &net.Dialer{})
+	d := newDirect(s.URL, "", &net.Dialer{})
 	for n := range 3 {
 		got, err := askDirectly(t.Context(), d, s.URL, "again")
 		is.NoErr(err)
 		is.Equal(got, "again")
 		is.Equal(made.Load(), int32(n+1))
 		s.CloseClientConnections()
+	}
+}
+
+// answering serves raw connections: answer writes to each whatever it likes for a
+// request and reports whether it takes another one.
+func answering(t *testing.T, answer func(nc net.Conn, body string) bool) (url string, made *atomic.Int32) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made = new(atomic.Int32)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			made.Add(1)
+			serving.Go(func() {
+				defer nc.Close()
+				for r := bufio.NewReader(nc); ; {
+					req, err := http.ReadRequest(r)
+					if err != nil {
+						return
+					}
+					body, _ := io.ReadAll(req.Body)
+					if !answer(nc, string(body)) {
+						return
+					}
+				}
+			})
+		}
+	})
+	t.Cleanup(func() { l.Close(); serving.Wait() })
+	return "http://" + l.Addr().String(), made
+}
+
+// TestAConnectionIsKeptWhereItsAnswerHasEnded has answers behind which the next one
+// can come, and others. All say what was asked.
+func TestAConnectionIsKeptWhereItsAnswerHasEnded(t *testing.T) {
+	for _, c := range []struct {
+		rule   string
+		answer string
+		behind string // comes while the connection is idle
+		closes bool
+		kept   bool
+	}{
+		{"with a length", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%s", "", false, true},
+		{"in chunks with extensions and trailers", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;a=b\r\n%s\r\n0;c\r\nD: e\r\n\r\n", "", false, true},
+		{"the server takes no more", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\n%s", "", false, false},
+		{"HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n%s", "", false, false},
+		{"more than its length", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%sHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad", "", false, false},
+		{"another answer later", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%s", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad", false, false},
+		{"a timeout later", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%s", "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n", true, false},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			is := is.New(t)
+			idle, told := make(chan bool, 1), make(chan bool, 10)
+			url, made := answering(t, func(nc net.Conn, body string) bool {
+				fmt.Fprintf(nc, c.answer, body)
+				select {
+				case <-idle:
+				case <-t.Context().Done():
+				}
+				io.WriteString(nc, c.behind)
+				told <- true
+				return !c.closes
+			})
+			d := newDirect(url, "", &net.Dialer{})
+			for _, text := range []string{"a", "b", "c"} {
+				got, err := askDirectly(t.Context(), d, url, text)
+				is.NoErr(err)
+				is.Equal(got, text)
+				idle <- true
+				<-told
+				time.Sleep(10 * time.Millisecond) // until it has come
+			}
+			d.CloseIdleConnections()
+			is.Equal(made.Load() == 1, c.kept)
+		})
+	}
+}
+
+// TestAConnectionGivenUpWhileARequestIsWrittenIsMadeAnew has a server that closes
+// connections instead of answering their second requests.
+func TestAConnectionGivenUpWhileARequestIsWrittenIsMadeAnew(t *testing.T) {
+	is := is.New(t)
+	var asked atomic.Int32
+	url, made := answering(t, func(nc net.Conn, body string) bool {
+		if asked.Add(1) == 2 {
+			return false
+		}
+		fmt.Fprintf(nc, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		return true
+	})
+	d := newDirect(url, "", &net.Dialer{})
+	for _, text := range []string{"one", "two"} {
+		got, err := askDirectly(t.Context(), d, url, text)
+		is.NoErr(err)
+		is.Equal(got, text)
+	}
+	is.Equal(made.Load(), int32(2))
+	d.CloseIdleConnections()
+}
+
+// TestALongRequestThatIsNotReadIsAnswered has a server that refuses a body of
+// which it reads nothing, more than its socket's buffers take.
+func TestALongRequestThatIsNotReadIsAnswered(t *testing.T) {
+	is := is.New(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	is.NoErr(err)
+	defer l.Close()
+	asked := make(chan struct{})
+	go func() {
+		nc, err := l.Accept()
+		if err != nil {
+			return
+		}
+		nc.Read(make([]byte, 100))
+		io.WriteString(nc, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+		<-asked
+		nc.Close()
+	}()
+	url := "http://" + l.Addr().String()
+	d := newDirect(url, "", &net.Dialer{})
+	resp, err := d.send(t.Context(), http.MethodPost, url, make([]byte, 32<<20))
+	is.NoErr(err)
+	is.Equal(resp.StatusCode, http.StatusRequestEntityTooLarge)
+	text, err := io.ReadAll(resp.Body)
+	is.NoErr(err)
+	is.Equal(string(text), "no")
+	is.NoErr(resp.Body.Close())
+	is.Equal(len(d.idle), 0) // the rest of the request would be the next one
+	close(asked)
+}
+
+func TestRequestsAreWrittenAsTheServerIsConfigured(t *testing.T) {
+	for _, c := range []struct {
+		rule   string
+		server Server
+		path   string
+		body   []byte
+		want   string
+	}{
+		{"with a key", Server{URL: "http://ADDR/v1", Key: "a\r\nb"}, "/chat", []byte("{}"),
+			"POST /v1/chat HTTP/1.1\r\nHost: ADDR\r\nUser-Agent: Go-http-client/1.1\r\nAuthorization: Bearer a  b\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"},
+		{"with a user", Server{URL: "http://me:it@ADDR/a%20b"}, "/models", nil,
+			"POST /a%20b/models HTTP/1.1\r\nHost: ADDR\r\nUser-Agent: Go-http-client/1.1\r\nAuthorization: Basic bWU6aXQ=\r\n\r\n"},
+		{"without a path", Server{URL: "http://ADDR"}, "", nil, "POST / HTTP/1.1\r\nHost: ADDR\r\nUser-Agent: Go-http-client/1.1\r\n\r\n"},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			is := is.New(t)
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			is.NoErr(err)
+			defer l.Close()
+			c.server.URL = strings.Replace(c.server.URL, "ADDR", l.Addr().String(), 1)
+			got := make(chan string, 1)
+			go func() {
+				nc, err := l.Accept()
+				if err != nil {
+					return
+				}
+				defer nc.Close()
+				text := make([]byte, 1024)
+				n, _ := nc.Read(text)
+				got <- string(text[:n])
+			}()
+			s := newServer(c.server.withDefaults(), slog.New(slog.DiscardHandler))
+			defer s.health.close()
+			is.True(s.direct != nil)
+			_, err = s.direct.send(t.Context(), http.MethodPost, s.URL+c.path, c.body)
+			is.True(err != nil) // there is no answer
+			is.Equal(<-got, strings.ReplaceAll(c.want, "ADDR", l.Addr().String()))
+		})
 	}
 }
 
@@ -132,7 +333,7 @@ func TestACancelledCallEnds(t *testing.T) {
 			cancel()
 			<-r.Context().Done() // the connection is closed
 		})
-		d := newDirect(s.URL, &net.Dialer{})
+		d := newDirect(s.URL, "", &net.Dialer{})
 		if _, err := askDirectly(ctx, d, s.URL, "{}"); err == nil {
 			t.Error("no error")
 		}
@@ -164,7 +365,7 @@ func TestDirectAnswersAreWhatHTTPMakesOfThem(t *testing.T) {
 				io.Copy(io.Discard, nc)
 				nc.Close()
 			}()
-			d := newDirect("http://"+l.Addr().String(), &net.Dialer{Timeout: 10 * time.Second})
+			d := newDirect("http://"+l.Addr().String(), "", &net.Dialer{Timeout: 10 * time.Second})
 			got, err := askDirectly(t.Context(), d, "http://"+l.Addr().String(), "{}")
 			is.Equal(got, c.want)
 			if c.err == "" {
@@ -178,7 +379,9 @@ func TestDirectAnswersAreWhatHTTPMakesOfThem(t *testing.T) {
 
 func TestOnlyPlainServersAreSpokenToDirectly(t *testing.T) {
 	is := is.New(t)
-	is.True(newDirect("https://models.example/v1", &net.Dialer{}) == nil)
-	is.Equal(newDirect("http://models.example/v1", &net.Dialer{}).address, "models.example:80")
-	is.Equal(newDirect("http://[::1]:8000/v1", &net.Dialer{}).address, "[::1]:8000")
+	for _, other := range []string{"https://models.example/v1", "http://models.example/a b", "http://models.example/v1?a=b", "http://möbel.example/v1", "http://[fe80::1%25eth0]/v1", "http:///v1"} {
+		is.True(newDirect(other, "", &net.Dialer{}) == nil)
+	}
+	is.Equal(newDirect("http://models.example/v1", "", &net.Dialer{}).address, "models.example:80")
+	is.Equal(newDirect("http://[::1]:8000/v1", "", &net.Dialer{}).address, "[::1]:8000")
 }

@@ -39,15 +39,18 @@ func (b *Backend) Embed(ctx context.Context, req *model.EmbedRequest) (e *model.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	var a asked
 	err = m.do(ctx, req.Tenant, func(ctx context.Context, t *target) (err error) {
+		a.begin()
 		e, err = t.embed(ctx, req)
+		a.end(ctx, err)
 		if f, ok := errors.AsType[*failure](err); ok && f.status == http.StatusNotFound && m == b.others {
 			return notFound(req.Model, f.fault.Err) // no failure: it is final
 		}
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, a.cut(err, nil, req.Texts)
 	}
 	if e.InputTokens == 0 { // the server has not counted
 		for _, text := range req.Texts {
@@ -71,7 +74,7 @@ func (t *target) embed(ctx context.Context, req *model.EmbedRequest) (*model.Emb
 	if err != nil {
 		return nil, err
 	}
-	e := &model.Embeddings{InputTokens: max(0, int(answer.Get("usage.prompt_tokens").Int()))}
+	e := &model.Embeddings{InputTokens: t.within(parseUsage(answer.Get("usage")), len(req.Texts)).InputTokens}
 	if e.Vectors, err = vectors(answer.Get("data"), len(req.Texts)); err != nil {
 		return nil, x.nonsense(err)
 	}

@@ -183,7 +183,8 @@ func (named) score(ctx context.Context, t *target, w *wireRequest, labels []stri
 		if math.IsNaN(s.masses[i]) {
 			s.masses[i] = 0
 		}
-		s.masses[i] += parseToken(shown).mass
+		read, _ := parseToken(shown)
+		s.masses[i] += read.mass
 		return true
 	})
 	if slices.ContainsFunc(s.masses, math.IsNaN) {

@@ -2,11 +2,14 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +99,20 @@ func TestUnofferedToolIsAFailure(t *testing.T) {
 	req := ask("x")
 	req.Tools = []model.Tool{{Name: "ls"}}
 	checkFault(t, fold(t.Context(), d.backend(t), req).err, fault.Upstream, fault.CodeUpstream)
+}
+
+func TestAServersOwnKeyIsNotToldOn(t *testing.T) {
+	for key, want := range map[string]string{"open sesame": "[…] does not open none", "none": "open sesame does not open none"} {
+		d := (&double{intercept: func(w http.ResponseWriter, _ *request) bool {
+			w.WriteHeader(400)
+			io.WriteString(w, `{"error":{"message":"open sesame does not open none"}}`)
+			return true
+		}}).serve(t)
+		err := fold(t.Context(), d.backend(t, withServer(func(s *Server) { s.Key = key })), ask("x")).err
+		if got := fault.From(err).Message; got != "The model does not take this request: "+want {
+			t.Errorf("with the key %q: %s", key, got)
+		}
+	}
 }
 
 func TestErrorsGoByStatus(t *testing.T) {
@@ -220,6 +237,162 @@ func TestSilenceIsAFailure(t *testing.T) {
 			checkFault(t, a.err, fault.Upstream, fault.CodeUpstream)
 			if fault.From(a.err).Message != "The model did not answer in time." {
 				t.Errorf("got %v", a.err)
+			}
+		})
+	}
+}
+
+// TestUsageThatIsNone has servers that say what an answer has used without having
+// counted it, or before it has ended.
+func TestUsageThatIsNone(t *testing.T) {
+	text, end := delta(`{"content":"one two "}`), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
+	counted := func(input, output int) string {
+		return fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d}}`, input, output)
+	}
+	const input = 11 // by the built-in vocabulary, with what a template puts around it
+	for name, c := range map[string]struct {
+		stream []string
+		want   model.Usage
+	}{
+		"as counted":            {[]string{text, text, end, counted(7, 4)}, model.Usage{InputTokens: 7, OutputTokens: 4}},
+		"with each piece":       {[]string{text, counted(7, 2), text, counted(7, 4), end}, model.Usage{InputTokens: 7, OutputTokens: 4}},
+		"zeros":                 {[]string{text, text, end, counted(0, 0)}, model.Usage{InputTokens: input, OutputTokens: 4}},
+		"nothing":               {[]string{text, text, end, `{"choices":[],"usage":{}}`}, model.Usage{InputTokens: input, OutputTokens: 4}},
+		"less than nothing":     {[]string{text, end, counted(-5, -5)}, model.Usage{InputTokens: input, OutputTokens: 2}},
+		"the answer alone":      {[]string{text, end, counted(0, 9)}, model.Usage{InputTokens: input, OutputTokens: 9}},
+		"the prompt alone":      {[]string{text, end, counted(9, 0)}, model.Usage{InputTokens: 9, OutputTokens: 2}},
+		"at the beginning":      {[]string{counted(7, 0), text, text, end}, model.Usage{InputTokens: 7, OutputTokens: 4}},
+		"in the midst of it":    {[]string{text, counted(7, 2), text, text, end}, model.Usage{InputTokens: 7, OutputTokens: 4}},
+		"an answer of no token": {[]string{end, counted(7, 0)}, model.Usage{InputTokens: 7}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := (&double{intercept: events(append(c.stream, "[DONE]")...)}).serve(t)
+			if a := fold(t.Context(), d.backend(t), ask("Hello, you")); a.err != nil || a.usage != c.want {
+				t.Errorf("got %+v, %v, want %+v", a.usage, a.err, c.want)
+			}
+		})
+	}
+}
+
+// TestWhoLeavesWholeAnswersGetsPieces has a caller leave two answers that it does
+// not stream while the server makes them: the second one is counted.
+func TestWhoLeavesWholeAnswersGetsPieces(t *testing.T) {
+	var leave context.CancelFunc
+	d := (&double{intercept: func(w http.ResponseWriter, r *request) bool {
+		if r.body.Get("stream").Bool() {
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, "data: "+delta(`{"content":"one two three "}`)+"\n\n")
+			w.(http.Flusher).Flush()
+			time.Sleep(20 * time.Millisecond)
+		}
+		leave()
+		<-r.Context().Done()
+		return true
+	}}).serve(t)
+	b := d.backend(t)
+	var used []model.Usage
+	for _, tenant := range []string{"a", "b", "a"} {
+		var ctx context.Context
+		ctx, leave = context.WithCancel(t.Context())
+		req := ask("Hello, you")
+		req.Whole, req.Tenant = true, tenant
+		used = append(used, fold(ctx, b, req).usage)
+		leave()
+	}
+	if used[0].OutputTokens != 0 || used[1].OutputTokens != 0 || used[2].OutputTokens == 0 {
+		t.Errorf("got %+v", used)
+	}
+	now := time.Now()
+	if !b.leavers.lately("a", now.Add(leftLately-time.Minute)) || b.leavers.lately("a", now.Add(2*leftLately)) || b.leavers.lately("c", now) {
+		t.Error("who left is forgotten too early or too late")
+	}
+}
+
+func TestAnAnswerWithoutLogprobsIsPaidFor(t *testing.T) {
+	d := (&double{intercept: events(delta(`{"content":"All"}`), "[DONE]")}).serve(t)
+	req := ask("Hello, you")
+	req.Logprobs = true
+	var got []string
+	for event, err := range d.backend(t).Generate(t.Context(), req) {
+		got = append(got, fmt.Sprintf("%T %v", event, err != nil))
+		if u, ok := event.(model.Usage); ok && (u.InputTokens == 0 || u.OutputTokens != 1) {
+			t.Errorf("got %+v", u)
+		}
+	}
+	if want := []string{"model.Usage false", "<nil> true"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestWhatAServerMiscounts has servers that count more than there can be: an
+// answer costs no more than fits into the window, or than was asked for unless
+// more has come.
+func TestWhatAServerMiscounts(t *testing.T) {
+	const window = model.DefaultContextWindow
+	text, end := delta(`{"content":"one two "}`), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
+	told := func(input, output string) string {
+		return fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":%s,"completion_tokens":%s,"prompt_tokens_details":{"cached_tokens":%[1]s},"completion_tokens_details":{"reasoning_tokens":%[2]s}}}`, input, output)
+	}
+	used := func(input, output int) model.Usage {
+		return model.Usage{InputTokens: input, CachedTokens: input, OutputTokens: output, ReasoningTokens: output}
+	}
+	for name, c := range map[string]struct {
+		stream []string
+		most   int
+		want   model.Usage
+	}{
+		"more than any window":             {[]string{text, end, told("1e18", "9223372036854775807")}, 0, used(window, window)},
+		"more than was asked for":          {[]string{text, end, told("7", "1e6")}, 20, used(7, 20)},
+		"more than was asked for, and has": {[]string{text, text, end, told("7", "9")}, 2, used(7, 9)},
+		"more than has come of it":         {[]string{text, text, end, told("7", "1000")}, 2, used(7, len("one two one two "))},
+		"reasoning that is not shown":      {[]string{text, end, told("7", "1000")}, 1000, used(7, 1000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := (&double{intercept: events(append(c.stream, "[DONE]")...)}).serve(t)
+			req := ask("Hello, you")
+			req.MaxTokens = c.most
+			if a := fold(t.Context(), d.backend(t), req); a.err != nil || a.usage != c.want {
+				t.Errorf("got %+v, %v, want %+v", a.usage, a.err, c.want)
+			}
+		})
+	}
+	usage := `,"usage":{"prompt_tokens":1e18,"input_tokens":1e18}}`
+	for name, c := range map[string]struct {
+		answer string
+		ask    func(b *Backend) (int, error)
+		most   int
+	}{
+		"embeddings": {`{"data":[{"embedding":[1]},{"embedding":[1]}]` + usage, func(b *Backend) (int, error) {
+			e, err := b.Embed(t.Context(), &model.EmbedRequest{Model: model.DefaultGenerator, Texts: []string{"a", "b"}})
+			if err != nil {
+				return 0, err
+			}
+			return e.InputTokens, nil
+		}, 2 * window},
+		"a question": {`{"choices":[{"message":{"content":"Yes"},"logprobs":{"content":[{"token":"Yes","top_logprobs":[{"token":"Yes","logprob":-0.7},{"token":"No","logprob":-0.7}]}]}}]` + usage, func(b *Backend) (int, error) {
+			s, err := b.Score(t.Context(), question("Yes", "No"))
+			if err != nil {
+				return 0, err
+			}
+			return s.StateTokens + s.QuestionTokens, nil
+		}, window},
+		"a decision": {`{"answers":{"q":{"type":"noul","noul":0.5}}` + usage, func(b *Backend) (int, error) {
+			d, err := b.Decide(t.Context(), &model.DecideRequest{Model: model.DefaultDecider, State: json.RawMessage(`"It rains."`), Questions: []model.DecideQuestion{
+				{Name: "q", Kind: model.DecideNoul, Instructions: "Does it?", Options: []model.DecideOption{{Name: "Yes"}, {Name: "No"}}}}})
+			if err != nil {
+				return 0, err
+			}
+			return d.StateTokens + d.QuestionTokens, nil
+		}, window},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				io.WriteString(w, c.answer)
+			}))
+			defer server.Close()
+			if got, err := c.ask((&double{url: server.URL + "/v1"}).backend(t)); err != nil || got != c.most {
+				t.Errorf("got %d tokens, %v, want %d", got, err, c.most)
 			}
 		})
 	}

@@ -42,6 +42,11 @@ func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 			yield(nil, errUsed)
 			return
 		}
+		if req.Whole && b.leavers.lately(req.Tenant, time.Now()) {
+			pieces := *req
+			pieces.Whole = false
+			req = &pieces
+		}
 		a := &answer{backend: b, ctx: ctx, req: req, yield: yield}
 		err := ctx.Err()
 		if err == nil {
@@ -50,6 +55,9 @@ func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 		if ended := ctx.Err(); ended != nil {
 			err = ended
 			if a.asked && !a.begun { // the server has read the prompt for nobody
+				if req.Whole {
+					b.leavers.note(req.Tenant, time.Now())
+				}
 				a.begun = true
 				a.spend(err)
 			}
@@ -95,10 +103,8 @@ func (a *answer) run() error {
 
 // check refuses a request that servers would take and answer wrongly.
 func (b *Backend) check(ctx context.Context, m *served, req *model.Request) error {
-	for i := range req.Messages {
-		if m.NoImages && slices.ContainsFunc(req.Messages[i].Parts, isImage) {
-			return errNoImages()
-		}
+	if m.NoImages && slices.ContainsFunc(req.Messages, hasImage) {
+		return errNoImages()
 	}
 	info := m.info()
 	info.ID = req.Model
@@ -142,6 +148,7 @@ type answer struct {
 	spent    model.Usage // by answers that have ended
 	usage    model.Usage // of this answer, as the server counted
 	counted  bool        // it did
+	since    int         // pieces that came after it did
 }
 
 // emit passes an event on, unless the consumer has stopped or gone.
@@ -229,6 +236,9 @@ func (t *target) chat(ctx context.Context, w *wireRequest) (*exchange, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.past != nil && t.direct == nil {
+		body = slices.Clone(body) // a transport may still read it when the answer has come
+	}
 	patience := t.FirstToken
 	if !w.Stream {
 		patience = max(patience, wholeAnswer) // the first token comes with the last one
@@ -287,6 +297,7 @@ func (a *answer) free() bool { return a.req.Format.Type == model.FormatText || a
 func (a *answer) next(x *exchange, events *eventReader) (done bool, err error) {
 	data, named, err := events.next()
 	if err == nil && string(data) == "[DONE]" {
+		x.over()
 		if a.reason == "" && a.begun {
 			a.reason = model.Stop
 		}
@@ -318,16 +329,18 @@ func (a *answer) parse(x *exchange, plain *plainChunks, data []byte, named strin
 // take takes what an event says.
 func (a *answer) take(x *exchange) error {
 	c := &a.chunk
-	if c.counted {
-		a.usage, a.counted = c.usage, true
-	}
 	if c.finish != "" {
 		a.reason = finishReason(c.finish)
 	}
 	if c.text != "" || c.reasoning != "" || c.calls.Exists() {
 		a.pieces++
+		a.since++
+	}
+	if c.counted {
+		a.usage, a.counted, a.since = c.usage, true, 0
 	}
 	if a.req.Logprobs && !a.logprobs.add(c) {
+		a.begun = true // it has read the prompt, which is charged
 		return model.NoLogprobs(nil)
 	}
 	if !a.begun && (a.pieces > 0 || c.finish != "") {
@@ -463,18 +476,30 @@ func (a *answer) end(x *exchange, err error) error {
 }
 
 // spend adds up what the answer has cost, by an estimate where the server does
-// not tell. An answer that was cut by err is estimated low: it must not cost more
-// than the whole.
+// not tell: 0 tokens of a prompt, or of what was generated, are not counted. An
+// answer that was cut by err is estimated low: it must not cost more than the whole.
 func (a *answer) spend(err error) {
-	if !a.counted {
+	a.usage = a.target.within(a.usage, 1)
+	if most := max(a.req.MaxTokens, a.size); a.req.MaxTokens > 0 && a.usage.OutputTokens > most {
+		a.usage.OutputTokens = most // no token has less than a byte
+		a.usage.ReasoningTokens = min(a.usage.ReasoningTokens, most)
+	}
+	if a.usage.InputTokens == 0 || a.usage.OutputTokens == 0 || a.since > 0 {
 		const tokenBytes = 4 // about as many, and no event has less than one
-		a.usage.InputTokens, a.usage.OutputTokens = model.PromptTextTokens(a.req, model.LeastTokens), a.pieces
-		if input, late := a.promptEstimate(err); late == nil {
-			a.usage.InputTokens, a.usage.OutputTokens = input, max(a.pieces, a.size/tokenBytes)
+		input, output := model.PromptTextTokens(a.req, model.LeastTokens), a.pieces
+		if whole, late := a.promptEstimate(err); late == nil {
+			input, output = whole, max(a.pieces, a.size/tokenBytes)
+		}
+		if a.usage.InputTokens == 0 {
+			a.usage.InputTokens = input
+		}
+		if a.usage.OutputTokens > 0 {
+			output = a.usage.OutputTokens + a.since // an early count has not all
 		}
 		if a.req.MaxTokens > 0 {
-			a.usage.OutputTokens = min(a.usage.OutputTokens, a.req.MaxTokens)
+			output = min(output, max(a.req.MaxTokens, a.usage.OutputTokens))
 		}
+		a.usage.OutputTokens = output
 	}
 	a.spent = a.spent.Add(a.usage)
 }

@@ -27,16 +27,20 @@ const maxPositions = 64
 func parsePositions(logprobs gjson.Result) []position {
 	var positions []position
 	logprobs.Get("content").ForEach(func(_, entry gjson.Result) bool {
-		p := position{chosen: parseToken(entry)}
+		chosen, top := parseToken(entry)
+		p := position{chosen: chosen}
+		if top.IsArray() {
+			p.shown = make([]token, 0, DefaultTopLogprobs+1)
+		}
 		found := false
-		entry.Get("top_logprobs").ForEach(func(_, shown gjson.Result) bool {
-			t := parseToken(shown)
-			found = found || t.text == p.chosen.text
+		top.ForEach(func(_, shown gjson.Result) bool {
+			t, _ := parseToken(shown)
+			found = found || t.text == chosen.text
 			p.shown = append(p.shown, t)
 			return true
 		})
 		if !found {
-			p.shown = append(p.shown, p.chosen)
+			p.shown = append(p.shown, chosen)
 		}
 		positions = append(positions, p)
 		return len(positions) < maxPositions
@@ -44,12 +48,22 @@ func parsePositions(logprobs gjson.Result) []position {
 	return positions
 }
 
-func parseToken(t gjson.Result) token {
-	logprob := t.Get("logprob")
-	if logprob.Type != gjson.Number {
-		return token{text: t.Get("token").Str}
-	}
-	return token{text: t.Get("token").Str, mass: min(math.Exp(logprob.Num), 1)}
+// parseToken reads a token, and the likeliest ones that are listed with it.
+func parseToken(entry gjson.Result) (t token, top gjson.Result) {
+	entry.ForEach(func(name, value gjson.Result) bool {
+		switch name.Str {
+		case "token":
+			t.text = value.Str
+		case "logprob":
+			if value.Type == gjson.Number {
+				t.mass = min(math.Exp(value.Num), 1)
+			}
+		case "top_logprobs":
+			top = value
+		}
+		return true
+	})
+	return t, top
 }
 
 // reading is what an answer says about labels.

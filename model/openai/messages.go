@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/base64"
+	"errors"
 	"slices"
 
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
@@ -9,16 +10,29 @@ import (
 )
 
 // encode returns the JSON of the request. A long history is nearly all of it, so
-// that messages are written without reflection and into a buffer of their size.
+// that messages are written without reflection and into a buffer of their size,
+// and those of before stay there where they are known: the JSON is valid until the
+// next request with the same past is encoded.
 func (w *wireRequest) encode() ([]byte, error) {
-	rest, err := encode(w)
-	if err != nil || w.messages == nil {
-		return rest, err
+	p := w.past
+	if p == nil {
+		p = &past{}
 	}
-	const begin = `{"messages":`
-	out := jsonout.Writer{Buf: append(make([]byte, 0, len(begin)+len(w.begun)+messagesSize(w.messages)+len(rest)), begin...)}
-	out.Array()
-	messages := w.messages
+	out := jsonout.Writer{Buf: p.begin(w)}
+	if w.messages == nil {
+		out.Object()
+	} else {
+		w.writeMessages(&out, p)
+	}
+	err := w.writeOthers(&out)
+	out.EndObject()
+	p.keep(append(out.Buf, '\n')) // as all that is sent
+	return p.buf, err
+}
+
+// writeMessages writes the messages behind those that are known.
+func (w *wireRequest) writeMessages(out *jsonout.Writer, p *past) {
+	messages := w.messages[p.messages:]
 	if w.begun != nil {
 		out.Buf = append(out.Buf, w.begun...)
 		out.AddString(partText(messages[0].Parts[0]))
@@ -27,10 +41,132 @@ func (w *wireRequest) encode() ([]byte, error) {
 		messages = messages[1:]
 	}
 	for i := range messages {
-		w.message(&out, &messages[i])
+		if w.message(out, &messages[i]); p.messages < w.same {
+			p.messages, p.end = p.messages+1, len(out.Buf)
+		}
 	}
 	out.EndArray()
-	return append(append(out.Buf, ','), rest[1:]...), nil // the rest has a model at the least
+}
+
+// writeOthers writes what is not messages as the tags of the fields say, which
+// encoding/json does for what few requests have.
+func (w *wireRequest) writeOthers(out *jsonout.Writer) error {
+	out.Name("model").String(w.Model)
+	if w.Prompt != nil {
+		out.Name("prompt").String(*w.Prompt)
+	}
+	err := errors.Join(
+		member(out, "tools", w.Tools, len(w.Tools) > 0),
+		member(out, "tool_choice", w.ToolChoice, w.ToolChoice != nil),
+		member(out, "parallel_tool_calls", w.ParallelToolCalls, w.ParallelToolCalls != nil),
+		member(out, "response_format", w.ResponseFormat, w.ResponseFormat != nil))
+	out.IntMember("max_tokens", int64(w.MaxTokens))
+	out.IntMember("max_completion_tokens", int64(w.MaxCompletionTokens))
+	float(out, "temperature", w.Temperature)
+	float(out, "top_p", w.TopP)
+	err = errors.Join(err, member(out, "stop", w.Stop, len(w.Stop) > 0))
+	out.StringMember("reasoning_effort", w.ReasoningEffort)
+	flag(out, "stream", w.Stream)
+	if w.StreamOptions != nil {
+		out.Name("stream_options").Object()
+		out.Name("include_usage").Bool(w.StreamOptions.IncludeUsage)
+		out.EndObject()
+	}
+	flag(out, "logprobs", w.Logprobs)
+	out.IntMember("top_logprobs", int64(w.TopLogprobs))
+
+	err = errors.Join(err, member(out, "seed", w.Seed, w.Seed != nil))
+	float(out, "presence_penalty", w.PresencePenalty)
+	float(out, "frequency_penalty", w.FrequencyPenalty)
+	float(out, "repetition_penalty", w.RepetitionPenalty)
+	float(out, "min_p", w.MinP)
+	err = errors.Join(err,
+		member(out, "top_k", w.TopK, w.TopK != nil),
+		member(out, "logit_bias", w.LogitBias, len(w.LogitBias) > 0))
+	out.StringMember("prompt_cache_key", w.CacheKey)
+
+	err = errors.Join(err, member(out, "samplers", w.Samplers, w.Samplers != nil))
+	flag(out, "post_sampling_probs", w.PostSamplingProbs)
+	err = errors.Join(err,
+		member(out, "id_slot", w.Slot, w.Slot != nil),
+		member(out, "logprob_token_ids", w.LogprobTokenIDs, len(w.LogprobTokenIDs) > 0))
+	flag(out, "return_tokens_as_token_ids", w.ReturnTokenIDs)
+	err = errors.Join(err, member(out, "allowed_token_ids", w.AllowedTokenIDs, len(w.AllowedTokenIDs) > 0))
+	flag(out, "return_prompt_token_ids", w.ReturnPromptIDs)
+
+	return errors.Join(err,
+		member(out, "chat_template_kwargs", w.ChatTemplateKwargs, w.ChatTemplateKwargs != nil),
+		member(out, "continue_final_message", w.ContinueFinal, w.ContinueFinal != nil),
+		member(out, "add_generation_prompt", w.AddGenerationPrompt, w.AddGenerationPrompt != nil))
+}
+
+// member writes a member that there may be, whatever it is.
+func member[T any](out *jsonout.Writer, name string, value T, there bool) error {
+	if !there {
+		return nil
+	}
+	data, err := jsonout.Marshal(value)
+	out.Name(name)
+	out.Buf = append(out.Buf, data...)
+	return err
+}
+
+// float and flag write a member that is left out where it is nil or false.
+func float(out *jsonout.Writer, name string, f *float64) {
+	if f != nil {
+		out.Name(name).Float(*f)
+	}
+}
+
+func flag(out *jsonout.Writer, name string, set bool) {
+	if set {
+		out.Name(name).Bool(true)
+	}
+}
+
+// past is the JSON of the requests that have a Memo in common.
+type past struct {
+	memo                 *model.Memo
+	separator, reasoning string // as in [wireRequest]
+	buf                  []byte // of the request that was encoded last
+	messages             int    // how many of its first messages all have in common
+	end                  int    // where those end in buf
+}
+
+// pastOf returns what is kept in a Memo.
+func pastOf(memo *model.Memo) *past {
+	type key struct{}
+	return memo.Once(key{}, func() any { return &past{memo: memo} }).(*past)
+}
+
+// begin returns what a request with messages begins with, in a buffer that has room
+// for the others and for what requests have besides.
+func (p *past) begin(w *wireRequest) []byte {
+	const (
+		begin = `{"messages":[`
+		rest  = 512 // bytes of nearly all requests
+	)
+	if p.separator != w.separator || p.reasoning != w.reasoning {
+		p.separator, p.reasoning, p.messages, p.end = w.separator, w.reasoning, 0, 0
+	}
+	size := p.end + len(begin) + len(w.begun) + messagesSize(w.messages[p.messages:]) + rest
+	known := p.buf[:p.end]
+	if size > cap(p.buf) {
+		if p.end > 0 {
+			size += size / 4 // it is of a conversation, which goes on
+		}
+		known = append(make([]byte, 0, size), known...)
+	}
+	if p.messages == 0 && w.messages != nil {
+		known = append(known[:0], begin...)
+	}
+	return known
+}
+
+// keep keeps the buffer, with what has been encoded.
+func (p *past) keep(buf []byte) {
+	p.memo.Hold(cap(buf) - cap(p.buf))
+	p.buf = buf
 }
 
 // messagesSize is about how many bytes messages take: more than they do where
@@ -73,9 +209,7 @@ func (w *wireRequest) message(out *jsonout.Writer, m *model.Message) {
 		}
 		out.EndArray()
 	}
-	if m.ToolCallID != "" {
-		out.Name("tool_call_id").String(m.ToolCallID)
-	}
+	out.StringMember("tool_call_id", m.ToolCallID)
 	if w.reasoning != "" && w.reasoning != thinkOpen && m.Reasoning != "" {
 		out.Name(w.reasoning).String(m.Reasoning)
 	}

@@ -11,9 +11,10 @@
 //
 // A [Model] is what clients name; its [Target] values say which model on which
 // [Server] answers for it. The files are named for what happens to a request:
-// retry.go chooses a target, server.go sends, sse.go and chunk.go read the
-// answer, generate.go and toolcalls.go make events of it, score.go and labels.go
-// read distributions, decide.go asks servers that decide, embed.go reads vectors, tokens.go counts.
+// retry.go chooses a target, server.go sends, sse.go and chunk.go read the answer,
+// generate.go and toolcalls.go make events of it, score.go and labels.go read
+// distributions, decide.go asks servers that decide, embed.go reads vectors,
+// tokens.go counts.
 //
 // Package model is the contract, and cmd/svcd the next to read: it configures a backend.
 package openai
@@ -166,7 +167,8 @@ func orElse[T comparable](v *T, otherwise T) {
 }
 
 // Backend answers with models on model servers. It is a [model.Scorer], a
-// [model.Decider], a [model.Embedder], a [model.Lister] and a [model.TokenCounter], and must be closed.
+// [model.Decider], a [model.Embedder], a [model.Lister] and a [model.TokenCounter],
+// and must be closed.
 type Backend struct {
 	log     *slog.Logger
 	models  []*served
@@ -175,6 +177,7 @@ type Backend struct {
 	infos   atomic.Pointer[[]model.Info] // of models
 	counts  *cache                       // tokens of texts
 	states  *cache                       // tokens of what questions are asked about
+	leavers leavers
 }
 
 var (
@@ -196,6 +199,7 @@ type served struct {
 // target is a target at run time.
 type target struct {
 	*server
+	of         *served
 	name       string // empty is the ID of the request
 	noThinking NoThinking
 	facts      facts
@@ -264,7 +268,7 @@ func (b *Backend) serve(m *Model, running map[*Server]*server) (*served, error) 
 			running[t.Server] = s
 			b.servers = append(b.servers, s)
 		}
-		v.targets = append(v.targets, &target{server: s, name: t.Model, noThinking: t.NoThinking})
+		v.targets = append(v.targets, &target{server: s, of: v, name: t.Model, noThinking: t.NoThinking})
 	}
 	return v, nil
 }
@@ -290,8 +294,7 @@ func (t *Target) check() error {
 // must have ended before.
 func (b *Backend) Close() {
 	for _, s := range b.servers {
-		s.health.close()
-		s.closeIdle()
+		s.close()
 	}
 }
 

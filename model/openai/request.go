@@ -15,6 +15,8 @@ import (
 type wireRequest struct {
 	begun     []byte // JSON of messages, up to where the text of the first of messages goes on; nil: nothing
 	messages  []model.Message
+	past      *past  // what is known of the first messages; nil: nothing is kept
+	same      int    // how many those are
 	separator string // between the texts of a message's content
 	reasoning string // what the server calls the reasoning of a message, or thinkOpen for in its text; empty leaves it out
 
@@ -115,6 +117,9 @@ func newRequest(m *served, t *target, req *model.Request) *wireRequest {
 		w.Prompt = new(promptText(req))
 	} else {
 		w.messages, w.separator, w.reasoning = req.Messages, "\n\n", t.facts.get().reasoningName()
+		if req.Memo != nil {
+			w.past, w.same = pastOf(req.Memo), req.Same
+		}
 	}
 	if !req.Whole {
 		w.Stream, w.StreamOptions = true, &streamOptions{IncludeUsage: true}
@@ -195,6 +200,8 @@ func (m *served) effort(effort string) string {
 	}
 	return effort
 }
+
+func hasImage(m model.Message) bool { return slices.ContainsFunc(m.Parts, isImage) }
 
 func isImage(part model.Part) bool {
 	_, ok := part.(model.Image)

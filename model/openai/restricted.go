@@ -142,7 +142,7 @@ func (replayed) score(ctx context.Context, t *target, w *wireRequest, labels []s
 	if err != nil || s.used == 0 || s.complete() {
 		return s, err
 	}
-	if slices.ContainsFunc(w.messages, func(m model.Message) bool { return slices.ContainsFunc(m.Parts, isImage) }) {
+	if slices.ContainsFunc(w.messages, hasImage) {
 		return nil, errUnfit // images are no tokens
 	}
 	prompt := promptIDs(answer)

@@ -46,15 +46,18 @@ func (b *Backend) Score(ctx context.Context, req *model.ScoreRequest) (*model.Sc
 		read = b.askScores
 	}
 	var scores *model.Scores
+	var a asked
 	err := m.do(ctx, req.Tenant, func(ctx context.Context, t *target) error {
+		a.begin()
 		var err error
 		if scores, err = read(ctx, t, req); err == nil {
 			t.health.well()
 		}
+		a.end(ctx, err)
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, a.cut(err, append([]string{req.Instructions}, textsOf(req.State)...), []string{req.Question})
 	}
 	return scores, nil
 }
@@ -122,20 +125,26 @@ func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreReq
 			failed.refused = append(failed.refused, how.way)
 			failed.add(unusableAt(t, err))
 		case s.used == 0 || s.mass() < least:
+			failed.cost = new(model.Scores) // of one answer, as that of any other question
+			b.count(t, req, failed.cost, s.usage, s.shown)
 			failed.add(s.x.unusable(fmt.Errorf("%w; %w", errNoLabel, &model.NoLabels{Mass: s.mass()})))
 		default:
 			b.succeeds(t, how, s, failed.refused)
 			return b.scores(t, req, s)
 		}
 	}
+	if failed.cost != nil {
+		return nil, &model.Cut{StateTokens: failed.cost.StateTokens, QuestionTokens: failed.cost.QuestionTokens, Err: failed.why}
+	}
 	return nil, failed.why
 }
 
 // failedTries are the ways to read a distribution that did not work for a question.
 type failedTries struct {
-	why     error    // of all, the one that tells the most
-	mass    float64  // of the labels in it
-	refused []scorer // what the server does not take
+	why     error         // of all, the one that tells the most
+	mass    float64       // of the labels in it
+	cost    *model.Scores // of the last answer, nil where there was none
+	refused []scorer      // what the server does not take
 }
 
 func (f *failedTries) add(err error) {
@@ -351,6 +360,7 @@ func hint(err, what error) error {
 // split into state and question is estimated once for a state, and its questions
 // get the rest.
 func (b *Backend) count(t *target, req *model.ScoreRequest, s *model.Scores, told model.Usage, generated int) {
+	told = t.within(told, 1)
 	s.OutputTokens = max(told.OutputTokens, generated)
 	key := b.sharedOf(t, req).key
 	state, known := b.states.get(key)

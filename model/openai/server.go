@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -28,10 +29,10 @@ const maxErrorBody = 2 << 10
 // server is a model server at run time.
 type server struct {
 	Server
-	host    string // for logs
-	user    *url.Userinfo
+	host    string  // for logs
 	direct  *direct // nil where the server is not spoken to directly
 	others  *http.Transport
+	pass    string // what the Authorization header says; empty leaves it out
 	known   atomic.Pointer[about]
 	asking  sync.Mutex // held while the server is asked what it is
 	queue   *queue     // nil is no limit
@@ -43,10 +44,17 @@ type server struct {
 func newServer(config Server, log *slog.Logger) *server {
 	s := &server{Server: config, host: config.URL}
 	if u, err := url.Parse(config.URL); err == nil {
-		s.host, s.user = u.Host, u.User
+		s.host = u.Host
+		if u.User != nil {
+			password, _ := u.User.Password()
+			s.pass = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
+		}
+	}
+	if s.Key != "" {
+		s.pass = "Bearer " + s.Key
 	}
 	dialer := &net.Dialer{Timeout: config.ConnectTimeout, KeepAlive: 30 * time.Second}
-	s.direct = newDirect(config.URL, dialer)
+	s.direct = newDirect(config.URL, s.pass, dialer)
 	s.others = &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         dialer.DialContext,
@@ -120,22 +128,13 @@ func (s *server) sendWithin(ctx context.Context, patience time.Duration, method,
 	x := &exchange{server: s, sent: time.Now(), outer: ctx, silence: errFirstToken}
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
 	x.timer = time.AfterFunc(patience, func() { x.cancel(errFirstToken) })
-	req, err := http.NewRequestWithContext(x.ctx, method, target, bytes.NewReader(body))
+	var err error
+	if s.direct != nil {
+		x.resp, err = s.direct.send(x.ctx, method, target, body)
+	} else {
+		x.resp, err = s.roundTrip(x.ctx, method, target, body)
+	}
 	if err != nil {
-		x.close()
-		return nil, err
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if s.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+s.Key)
-	} else if s.user != nil {
-		password, _ := s.user.Password()
-		req.SetBasicAuth(s.user.Username(), password)
-	}
-	// No redirect is followed: the key must not go somewhere else.
-	if x.resp, err = s.transport(body).RoundTrip(req); err != nil {
 		err = x.broken(err)
 		x.close()
 		return nil, err
@@ -148,17 +147,28 @@ func (s *server) sendWithin(ctx context.Context, patience time.Duration, method,
 	return x, nil
 }
 
-// transport returns what sends a request with that body.
-func (s *server) transport(body []byte) http.RoundTripper {
-	if s.direct != nil && len(body) <= directBody {
-		return s.direct
+// roundTrip sends a request to a server that is not spoken to directly. No redirect
+// is followed: the key must not go somewhere else.
+func (s *server) roundTrip(ctx context.Context, method, target string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
 	}
-	return s.others
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if s.pass != "" {
+		req.Header.Set("Authorization", s.pass)
+	}
+	return s.others.RoundTrip(req)
 }
 
-// closeIdle gives up connections that nothing comes from.
-func (s *server) closeIdle() {
+// close gives up connections that nothing comes from, once what runs beside
+// exchanges has ended.
+func (s *server) close() {
+	s.health.close()
 	if s.direct != nil {
+		s.direct.wait()
 		s.direct.CloseIdleConnections()
 	}
 	s.others.CloseIdleConnections()
@@ -168,9 +178,16 @@ func (s *server) closeIdle() {
 // connection.
 func (x *exchange) close() {
 	x.timer.Stop()
-	x.cancel(nil)
 	if x.resp != nil {
-		x.resp.Body.Close()
+		x.resp.Body.Close() // before the context ends, which ends the connection
+	}
+	x.cancel(nil)
+}
+
+// over says that all of the answer has come but its end.
+func (x *exchange) over() {
+	if body, ok := x.resp.Body.(*directAnswer); ok {
+		body.over = true
 	}
 }
 
@@ -272,7 +289,7 @@ func (s *server) classify(status int, text []byte, after time.Duration) *failure
 		f.fault.Err = cause
 		f.window = toldWindow(text)
 	case status >= http.StatusBadRequest && noImages.Match(text):
-		f.fault = refusal(text, cause)
+		f.fault = s.refusal(text, cause)
 	case status == http.StatusRequestTimeout || status >= 500:
 		f.passing, f.sick = true, true
 		f.fault = fault.Upstreamf(cause, "The model server failed.")
@@ -282,7 +299,7 @@ func (s *server) classify(status int, text []byte, after time.Duration) *failure
 		f.passing = true
 		f.fault = fault.Upstreamf(cause, "The model server cannot be used.")
 	default:
-		f.fault = refusal(text, cause)
+		f.fault = s.refusal(text, cause)
 	}
 	return f
 }
@@ -291,11 +308,11 @@ func (s *server) classify(status int, text []byte, after time.Duration) *failure
 // another thing: llama.cpp (500), Ollama's runner, and OpenRouter (404).
 var noImages = regexp.MustCompile(`(?i)image input is not supported|missing data required for image input|support image input`)
 
-// refusal returns the error for a request that a server does not take, with what
-// the server says of it.
-func refusal(text []byte, cause error) *fault.Error {
+// refusal returns the error for a request that the server does not take, with what
+// it says of it.
+func (s *server) refusal(text []byte, cause error) *fault.Error {
 	f := rejected("The model does not take this request.", cause)
-	if said := told(text); said != "" {
+	if said := s.told(text); said != "" {
 		f.Message = "The model does not take this request: " + said
 	}
 	return f

@@ -64,24 +64,42 @@ type tokenizer struct {
 }
 
 // countTokens counts the tokens of a prompt with the server's tokenizer, up to
-// where there are more than most. It reports whether it could.
-func (t *target) countTokens(ctx context.Context, known *cache, req *model.Request, most int) (int, bool) {
+// where there are more than most. It reports whether it could. Messages that
+// requests have in common are counted once, and apart from the others: a token
+// that would have gone over the line break between them counts as two.
+func (t *target) countTokens(ctx context.Context, known *cache, req *model.Request, most int) (count int, ok bool) {
 	if t.tokenizer.missing.Load() {
 		return 0, false
 	}
-	var text strings.Builder
-	around := model.PromptTokens(req, func(s string) int {
-		text.WriteString(s)
-		text.WriteByte('\n')
-		return 0
-	})
+	type key struct {
+		target *target
+		name   string
+	}
 	name := t.model(req.Model)
-	key := known.key(t.URL, name, text.String())
+	ok = true
+	count = req.Sum(key{t, name}, func(part *model.Request) (int, bool) {
+		var text strings.Builder
+		around := model.PromptTokens(part, func(s string) int {
+			text.WriteString(s)
+			text.WriteByte('\n')
+			return 0
+		})
+		var n int
+		n, ok = t.countText(ctx, known, name, text.String(), most)
+		most -= n
+		return n + around, ok && most >= 0
+	})
+	return count, ok
+}
+
+// countText is countTokens for a text.
+func (t *target) countText(ctx context.Context, known *cache, name, text string, most int) (int, bool) {
+	key := known.key(t.URL, name, text)
 	if count, ok := known.get(key); ok {
-		return count + around, true
+		return count, true
 	}
 	count := 0
-	for piece, rest := cut(text.String(), tokenizePiece); piece != "" && count <= most; piece, rest = cut(rest, tokenizePiece) {
+	for piece, rest := cut(text, tokenizePiece); piece != "" && count <= most; piece, rest = cut(rest, tokenizePiece) {
 		n, ok := t.tokenize(ctx, name, piece)
 		if !ok {
 			return 0, false
@@ -91,7 +109,7 @@ func (t *target) countTokens(ctx context.Context, known *cache, req *model.Reque
 	if count <= most {
 		known.put(key, count)
 	}
-	return count + around, true
+	return count, true
 }
 
 // tokenize asks the server how many tokens a text has. vLLM and SGLang read

@@ -18,11 +18,20 @@ var secrets = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://\S*|\bbearer\s+\S+|\b(
 // page is a page for people, which says nothing of the request.
 var page = regexp.MustCompile(`(?s)^\s*<.*`)
 
-// told returns what a server says of a request that it does not take, for the
+// minOwn is how long a server's own key or address is that can be told from a word,
+// such as the key that a server without keys is sent.
+const minOwn = 8
+
+// told returns what the server says of a request that it does not take, for the
 // caller, who alone can change it: the message of its error, on one line. It is
 // empty where there is none that can be told.
-func told(body []byte) string {
+func (s *server) told(body []byte) string {
 	message := messageOf(string(body))
+	for _, own := range []string{s.Key, s.host} {
+		if len(own) >= minOwn {
+			message = strings.ReplaceAll(message, own, "[…]")
+		}
+	}
 	message = secrets.ReplaceAllString(strings.ToValidUTF8(message, ""), "[…]")
 	message = strings.Join(strings.Fields(message), " ")
 	if len(message) > maxTold {

@@ -37,24 +37,35 @@ const (
 // checkPrompt is checkWhole for the prompt of a generation, which is only
 // estimated where that is needed.
 func (b *Backend) checkPrompt(ctx context.Context, t *target, req *model.Request, told int) error {
-	sent := *req
-	if slices.ContainsFunc(req.Messages, func(m model.Message) bool { return m.Reasoning != "" }) {
-		sent.Messages = slices.Clone(req.Messages)
-		for i := range sent.Messages {
-			sent.Messages[i].Reasoning = "" // templates leave out what is old of it
-		}
-	}
-	bytes := model.PromptTextTokens(&sent, func(text string) int { return len(text) })
+	type key struct{}
+	bytes := req.Sum(key{}, func(part *model.Request) (int, bool) {
+		return model.PromptTextTokens(withoutReasoning(part), func(text string) int { return len(text) }), true
+	})
 	doubtful := bytes > cutTokens && bytes > manyBytes*told
 	learns := bytes <= ratioBytes && t.tokenizer.missing.Load() && t.answers.Add(1)%ratioEvery == 1
 	if told < leastCut || !doubtful && !learns {
 		return nil
 	}
-	estimate, err := b.estimate(ctx, &sent, bytes)
+	estimate, err := b.estimate(ctx, withoutReasoning(req), bytes)
 	if err != nil {
 		return err
 	}
 	return b.checkWhole(t, told, estimate)
+}
+
+// withoutReasoning returns a request without the reasoning of its messages:
+// templates leave out what is old of it.
+func withoutReasoning(req *model.Request) *model.Request {
+	reasons := func(m model.Message) bool { return m.Reasoning != "" }
+	if !slices.ContainsFunc(req.Messages, reasons) {
+		return req
+	}
+	sent := *req
+	sent.Memo, sent.Messages = nil, slices.Clone(req.Messages) // counts there are with it
+	for i := range sent.Messages {
+		sent.Messages[i].Reasoning = ""
+	}
+	return &sent
 }
 
 // checkWhole learns from what a server has counted how its tokens relate to the
