@@ -110,42 +110,38 @@ func (c *conversation) passages(texts []string) (found []string) {
 	return found
 }
 
-var asksNumber = expression(`(?i)how (?:many|much|long|old|far)|when |what (?:time|date|year)|number|price|cost`)
-
 // matching returns the passages that best match the question, in their order: by the rarity
 // of the terms that they share with it, short ones a little higher.
 func (c *conversation) matching(passages []string) (found []string) {
 	const least, nearBest, long, most, numberBoost = 0.2, 0.7, 60, 3, 1.5
-	terms, count := make([][]string, len(passages)), map[string]float64{}
+	terms, count, weight, total := make([][]string, len(passages)), map[string]float64{}, map[string]float64{}, 0.0
 	for i, passage := range passages {
 		terms[i] = c.stems.list(passage)
 		for _, term := range terms[i] {
 			count[term]++
 		}
 	}
-	weight, total := map[string]float64{}, 0.0
-	for _, term := range c.stems.list(strings.Join(c.ask, " ")) {
+	question := strings.Join(c.ask, " ")
+	for _, term := range c.stems.list(question) {
 		weight[term] = math.Log(1 + float64(len(passages))/(count[term]+0.5))
 		total += weight[term]
 	}
-	scores, best, numeric := make([]float64, len(passages)), 0.0, asksNumber().MatchString(strings.Join(c.ask, " "))
-	for i := range passages {
+	scores, numeric := make([]float64, len(passages)), pattern("asks-number").MatchString(question)
+	for i, passage := range passages {
 		for _, term := range terms[i] {
 			scores[i] += weight[term]
 		}
 		if scores[i] < least*total {
 			scores[i] = 0
 		}
-		if scores[i] /= 1 + float64(len(terms[i]))/long; numeric && strings.ContainsAny(passages[i], "0123456789") {
+		if scores[i] /= 1 + float64(len(terms[i]))/long; numeric && strings.ContainsAny(passage, "0123456789") {
 			scores[i] *= numberBoost
 		}
-		best = max(best, scores[i])
 	}
-	if sorted := slices.Sorted(slices.Values(scores)); len(sorted) > most {
-		best = max(best, sorted[len(sorted)-most]/nearBest)
-	}
+	sorted := slices.Sorted(slices.Values(append(scores, make([]float64, most)...)))
+	enough := max(nearBest*sorted[len(sorted)-1], sorted[len(sorted)-most])
 	for i, passage := range passages {
-		if scores[i] > 0 && scores[i] >= nearBest*best && len(found) < most {
+		if scores[i] > 0 && scores[i] >= enough && len(found) < most {
 			found = append(found, passage)
 		}
 	}
@@ -180,11 +176,13 @@ func (c *conversation) calls(ctx context.Context, req *model.Request) (calls []m
 // web search comes alone and before the rest.
 func (c *conversation) choose(req *model.Request) (chosen []model.Tool) {
 	const enough, nearBest, calledBefore = 0.5, 0.7, -2
-	mode := req.ToolChoice.Mode
-	scores, best := make([]float64, len(req.Tools)), math.Inf(-1)
+	mode, scores, best := req.ToolChoice.Mode, make([]float64, len(req.Tools)), math.Inf(-1)
+	if mode == model.ToolNone {
+		return nil
+	}
 	for i, tool := range req.Tools {
 		named := mode == model.ToolNamed && tool.Name == req.ToolChoice.Name
-		if named || mode != model.ToolNamed && mode != model.ToolNone && tool.Search && len(c.ask) > 0 && !c.called[tool.Name] {
+		if named || mode != model.ToolNamed && tool.Search && len(c.ask) > 0 && !c.called[tool.Name] {
 			return req.Tools[i : i+1]
 		}
 		if scores[i] = c.match(tool); c.called[tool.Name] {
@@ -194,7 +192,7 @@ func (c *conversation) choose(req *model.Request) (chosen []model.Tool) {
 	}
 	for i, tool := range req.Tools {
 		required := mode == model.ToolRequired && best < enough && scores[i] == best && len(chosen) == 0
-		if mode != model.ToolNamed && mode != model.ToolNone && (required || scores[i] >= max(enough, nearBest*best)) {
+		if required || scores[i] >= max(enough, nearBest*best) {
 			chosen = append(chosen, tool)
 		}
 	}
@@ -205,14 +203,18 @@ func (c *conversation) choose(req *model.Request) (chosen []model.Tool) {
 // the words of one of them, or several of the description. Words such as "get", which say
 // only that it is a tool, do not count beside others.
 func (c *conversation) match(tool model.Tool) (score float64) {
-	const several = 3
 	said := c.stems.list(c.message)
-	for i, text := range []string{named(tool.Name), tool.Description} {
-		terms := c.stems.list(text)
+	for text, most := range map[string]int{named(tool.Name): math.MaxInt, tool.Description: 3} {
+		terms, shared := c.stems.list(text), 0.0
 		if own := slices.DeleteFunc(slices.Clone(terms), func(term string) bool { return in("tool", term) }); len(own) > 0 {
 			terms = own
 		}
-		score = max(score, share(terms, said)*max(1, float64(i*len(terms))/several))
+		for _, term := range terms {
+			if slices.Contains(said, term) {
+				shared++
+			}
+		}
+		score = max(score, shared/float64(max(1, min(len(terms), most))))
 	}
 	return min(score, 1)
 }

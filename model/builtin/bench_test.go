@@ -63,6 +63,7 @@ func BenchmarkLongState(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				m := New()
+				req.Memo = new(model.Memo)
 				for range questions {
 					if _, err := m.Score(b.Context(), req); err != nil {
 						b.Fatal(err)
@@ -81,6 +82,21 @@ func BenchmarkLongConversation(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+		}
+	}
+}
+
+// BenchmarkStructured fills 300 different values of a list of 5,000.
+func BenchmarkStructured(b *testing.B) {
+	names := make([]string, 5000)
+	for i := range names {
+		names[i] = fmt.Sprintf(`"v%d"`, i)
+	}
+	schema := `{"type":"array","uniqueItems":true,"minItems":300,"items":{"enum":[` + strings.Join(names, ",") + `]}}`
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := structured(b, schema, "I want v77."); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -5,9 +5,9 @@
 // It is a stand-in: it reads, and does not reason. An answer is made of sentences of the
 // conversation, and a tool is called because its name or description has words of the
 // question (answer.go); structured output and arguments are values found in the text
-// (facts.go) that fit a schema (fill.go, fillkinds.go); a decision weighs the words that an
-// option shares with the state (state.go, score.go), of which images are described
-// (image.go), and an embedding has a place for each word (embed.go).
+// (facts.go) that fit a schema (fill.go); a decision weighs the words that an
+// option shares with the state (judge.go), of which images are described (image.go), and an
+// embedding has a place for each word (embed.go).
 //
 // Package model has the interfaces that it implements and is the next to read; package
 // openai is the backend for models that do reason.
@@ -26,7 +26,7 @@ import (
 
 // Backend is the built-in model, of the IDs [model.DefaultGenerator] and
 // [model.DefaultDecider]. Its methods may be called concurrently.
-type Backend struct{ states states }
+type Backend struct{}
 
 var (
 	_ model.Scorer       = (*Backend)(nil)

@@ -4,7 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"math/big"
+	"regexp/syntax"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -15,10 +22,10 @@ import (
 
 // The bounds of the search for a value.
 const (
-	mostSteps        = 10000 // values made in one attempt, those thrown away included
-	mostAlternatives = 32    // ways through the anyOf, oneOf and if of one schema
-	mostItems        = 500   // items of an array, or properties of an object, made to reach a minimum
-	mostVariants     = 4     // values made where the first are wrong, as for not
+	mostSteps = 10000 // values made in one attempt, those thrown away included
+	mostWays  = 32    // ways through the anyOf, oneOf and if of one schema
+	mostItems = 500   // items of an array, or properties of an object, made to reach a minimum
+	mostTries = 16    // rounds of making a value for one place, the second half as for a first one
 )
 
 // attempts are how a schema is filled, in turn: first with every field that the text has a
@@ -44,7 +51,7 @@ func fill(ctx context.Context, text json.RawMessage, facts *facts) (string, erro
 		for _, attempt := range attempts {
 			facts.used = map[int]bool{}
 			f := filler{ctx: ctx, facts: facts, eager: attempt.eager, depth: attempt.depth, steps: mostSteps}
-			if got, ok := f.fill([]*jsonschema.Schema{s}, want{}); ok && s.Validate(got.value) == nil {
+			if got, ok := f.fill([]*jsonschema.Schema{s}, want{}); ok {
 				return marshal(got.value), nil
 			}
 		}
@@ -59,7 +66,9 @@ func marshal(v any) string {
 	return string(text)
 }
 
-// filler makes a value that satisfies a schema.
+// filler makes a value that satisfies a schema. It proposes values by what the schema says
+// of their kind, size and members, and validation decides: what it does not know, such as
+// not, is satisfied by the first proposal that happens to.
 type filler struct {
 	ctx   context.Context
 	facts *facts
@@ -70,45 +79,43 @@ type filler struct {
 
 // want says what a value is for.
 type want struct {
-	field   string
-	index   int // which of several values that must differ
-	depth   int
-	variant int // how many kinds of values were wrong
+	field string
+	index int // which of several values that must differ
+	depth int
+	fits  func(any) bool // what else must hold, nil for nothing
 }
 
-// filled is a value; found says that it comes from the text, and wrong, where there is
-// none, that one was made which does not satisfy the schemas: another may.
+// filled is a value; found says that it comes from the text.
 type filled struct {
 	value any
 	found bool
-	wrong bool
 }
 
-// fill makes a value that satisfies all the schemas. It fails where it finds none within
-// its bounds.
+// fill makes a value that satisfies all the schemas: one of the text, or else the first. It
+// fails where it finds none within its bounds.
 func (f *filler) fill(schemas []*jsonschema.Schema, w want) (best filled, have bool) {
-	if w.depth > f.depth {
-		return filled{}, false
-	}
-	ways := expand(schemas)
-	last, again := w.variant+mostVariants, true
-	for ; again && w.variant < last && !have; w.variant, w.index = w.variant+1, w.index+1 {
-		again = false
+	ways, start, proposed := expand([][]*jsonschema.Schema{nil}, schemas), w.index, w.depth <= f.depth
+	for try := 0; try < mostTries && !have && proposed; try++ {
+		if w.index = start + try; try >= mostTries/2 {
+			w.index = try - mostTries/2
+		}
+		proposed = false
 		for _, parts := range ways {
 			if f.steps--; f.steps < 0 || f.ctx.Err() != nil {
 				return best, have
 			}
-			before := f.facts.mark()
-			got, ok := f.fillParts(parts, w)
-			if !ok || !satisfies(schemas, got.value) {
-				f.facts.used, again = before, again || ok || got.wrong
-				continue
-			}
-			if got.found || !f.eager {
-				return got, true
-			}
-			if !have || got.value == nil {
-				best, have = got, true
+			before := maps.Clone(f.facts.used)
+			for got := range f.proposals(shapeOf(parts), w) {
+				f.steps--
+				proposed = true
+				if satisfies(parts, got.value) && (w.fits == nil || w.fits(got.value)) {
+					if got.found || !f.eager {
+						return got, true
+					} else if !have {
+						best, have = got, true
+					}
+				}
+				f.facts.used = maps.Clone(before)
 			}
 		}
 	}
@@ -119,191 +126,41 @@ func satisfies(schemas []*jsonschema.Schema, v any) bool {
 	return !slices.ContainsFunc(schemas, func(s *jsonschema.Schema) bool { return s.Validate(v) != nil })
 }
 
-// fillParts makes a value for schemas whose references and alternatives have been
-// resolved: what it makes depends on their own keywords alone.
-func (f *filler) fillParts(parts []*jsonschema.Schema, w want) (best filled, have bool) {
-	if values, ok := listed(parts); ok {
-		return f.chooseValue(parts, values, w)
-	}
-	untyped := !slices.ContainsFunc(parts, func(s *jsonschema.Schema) bool { return s.Types != nil })
-	order := kinds(parts)
-	if untyped && len(order) > 0 {
-		first := w.variant % len(order)
-		order = slices.Concat(order[first:], order[:first])
-	}
-	for _, kind := range order {
-		got, ok := f.fillKind(kind, parts, w)
-		if !ok || !satisfies(parts, got.value) {
-			best.wrong = best.wrong || !have && (ok || got.wrong)
-			continue
-		}
-		if got.found {
-			return got, true
-		}
-		if !have || got.value == nil {
-			best, have = got, true
-		}
-		if untyped || !f.eager {
-			break
-		}
-	}
-	if given, ok := suggested(parts); ok && w.index == 0 && (!have || !best.found) {
-		return filled{value: given}, true
-	}
-	return best, have
-}
-
-func (f *filler) fillKind(kind string, parts []*jsonschema.Schema, w want) (filled, bool) {
-	switch kind {
-	case "object":
-		return f.object(parts, w)
-	case "array":
-		return f.array(parts, w)
-	case "string":
-		return f.text(parts, w)
-	case "integer", "number":
-		return f.number(kind, parts, w)
-	case "boolean":
-		value, found := f.facts.boolean(w.field)
-		if w.index > 0 {
-			value, found = w.index%2 == 0, false
-		}
-		return filled{value: value, found: found}, true
-	}
-	return filled{value: nil}, true
-}
-
-// listed returns the values that const and enum allow.
-func listed(parts []*jsonschema.Schema) (values []any, ok bool) {
-	for _, s := range parts {
-		if s.Const != nil {
-			return []any{*s.Const}, true
-		} else if s.Enum != nil && !ok {
-			values, ok = s.Enum.Values, true
-		}
-	}
-	return values, ok
-}
-
-// chooseValue picks one of the listed values: the one the text speaks of, or the default,
-// or none, or the first.
-func (f *filler) chooseValue(parts []*jsonschema.Schema, values []any, w want) (filled, bool) {
-	allowed := slices.DeleteFunc(slices.Clone(values), func(v any) bool { return !satisfies(parts, v) })
-	if len(allowed) == 0 {
-		return filled{}, false
-	}
-	if w.index == 0 {
-		if i, ok := f.facts.choose(w.field, allowed); ok {
-			return filled{value: allowed[i], found: true}, true
-		}
-		if given, ok := suggested(parts); ok {
-			return filled{value: given}, true
-		}
-		if slices.Contains(allowed, nil) {
-			return filled{value: nil}, true
-		}
-	}
-	return filled{value: allowed[w.index%len(allowed)]}, true
-}
-
-// suggested returns the default, or else the first example, that the schemas give and allow.
-func suggested(parts []*jsonschema.Schema) (any, bool) {
-	for _, s := range parts {
-		if s.Default != nil && satisfies(parts, *s.Default) {
-			return *s.Default, true
-		}
-	}
-	for _, s := range parts {
-		if len(s.Examples) > 0 && satisfies(parts, s.Examples[0]) {
-			return s.Examples[0], true
-		}
-	}
-	return nil, false
-}
-
-// kinds returns the types of values that the schemas allow, those first that their other
-// keywords speak of.
-func kinds(parts []*jsonschema.Schema) []string {
-	allowed, fraction := []string{"string", "object", "array", "integer", "number", "boolean", "null"}, false
-	hinted := map[string]bool{}
-	for _, s := range parts {
-		hinted["object"] = hinted["object"] || s.Properties != nil || len(s.Required) > 0 || s.AdditionalProperties != nil ||
-			s.MinProperties != nil || s.PatternProperties != nil || s.PropertyNames != nil
-		hinted["array"] = hinted["array"] || s.Items != nil || s.Items2020 != nil || s.PrefixItems != nil || s.MinItems != nil || s.Contains != nil || s.UniqueItems
-		hinted["string"] = hinted["string"] || s.Pattern != nil || s.MinLength != nil || s.MaxLength != nil || s.Format != nil
-		hinted["number"] = hinted["number"] || s.Minimum != nil || s.Maximum != nil || s.ExclusiveMinimum != nil || s.ExclusiveMaximum != nil || s.MultipleOf != nil
-		if s.Types == nil {
-			continue
-		}
-		types := s.Types.ToStrings()
-		fraction = fraction || slices.Contains(types, "number")
-		allowed = slices.DeleteFunc(allowed, func(kind string) bool {
-			return !slices.Contains(types, kind) && !(kind == "integer" && slices.Contains(types, "number"))
-		})
-	}
-	if fraction && slices.Contains(allowed, "number") {
-		allowed = slices.DeleteFunc(allowed, func(kind string) bool { return kind == "integer" })
-	}
-	hinted["integer"] = hinted["number"]
-	first := slices.DeleteFunc(slices.Clone(allowed), func(kind string) bool { return !hinted[kind] })
-	return append(first, slices.DeleteFunc(allowed, func(kind string) bool { return hinted[kind] })...)
-}
-
-// expand resolves the references, the allOf and the alternatives of schemas: it returns
-// the lists of schemas whose own keywords, all of a list together, are each a way to
-// satisfy the schemas. What is not resolved, such as not, is left for validation.
-func expand(schemas []*jsonschema.Schema) [][]*jsonschema.Schema {
-	ways := [][]*jsonschema.Schema{nil}
+// expand adds schemas to each way of satisfying others, with what they refer to: a way is
+// a list of schemas whose own keywords, all together, are to be satisfied. What is not
+// resolved, such as not, is left for validation. A schema that a way has already adds
+// nothing, which also ends references in a circle.
+func expand(ways [][]*jsonschema.Schema, schemas []*jsonschema.Schema) [][]*jsonschema.Schema {
 	for _, s := range schemas {
-		ways = addSchema(ways, s)
-	}
-	return ways
-}
-
-// addSchema adds a schema to every way. A schema that a way has already adds nothing,
-// which also ends references in a circle.
-func addSchema(ways [][]*jsonschema.Schema, s *jsonschema.Schema) (all [][]*jsonschema.Schema) {
-	if s == nil {
-		return ways
-	}
-	for _, way := range ways {
-		if slices.Contains(way, s) {
-			all = append(all, way)
-		} else {
-			all = append(all, addParts(append(slices.Clip(way), s), s)...)
-		}
-		if len(all) >= mostAlternatives {
-			return all[:mostAlternatives]
-		}
-	}
-	return all
-}
-
-func addParts(way []*jsonschema.Schema, s *jsonschema.Schema) [][]*jsonschema.Schema {
-	ways := addSchema(addSchema([][]*jsonschema.Schema{way}, s.Ref), s.RecursiveRef)
-	if s.DynamicRef != nil {
-		ways = addSchema(ways, s.DynamicRef.Ref)
-	}
-	for _, part := range s.AllOf {
-		ways = addSchema(ways, part)
-	}
-	for _, branches := range alternatives(s) {
 		var next [][]*jsonschema.Schema
-		for _, branch := range branches {
-			more := slices.Clone(ways)
-			for _, part := range branch {
-				more = addSchema(more, part)
+		for _, way := range ways {
+			if s == nil || slices.Contains(way, s) {
+				next = append(next, way)
+				continue
+			}
+			more := [][]*jsonschema.Schema{append(slices.Clip(way), s)}
+			for _, branches := range alternatives(s) {
+				var all [][]*jsonschema.Schema
+				for _, branch := range branches {
+					all = append(all, expand(more, branch)...)
+				}
+				more = all[:min(len(all), mostWays)]
 			}
 			next = append(next, more...)
 		}
-		ways = next[:min(len(next), mostAlternatives)]
+		ways = next[:min(len(next), mostWays)]
 	}
 	return ways
 }
 
-// alternatives returns those that s offers, a list for each keyword; an alternative is the
-// schemas that hold together.
-func alternatives(s *jsonschema.Schema) (all [][][]*jsonschema.Schema) {
+// alternatives returns what a schema has of others: a list of alternatives for each
+// keyword, and an alternative is the schemas that hold together.
+func alternatives(s *jsonschema.Schema) [][][]*jsonschema.Schema {
+	together := append([]*jsonschema.Schema{s.Ref, s.RecursiveRef}, s.AllOf...)
+	if s.DynamicRef != nil {
+		together = append(together, s.DynamicRef.Ref)
+	}
+	all := [][][]*jsonschema.Schema{{together}}
 	for _, list := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
 		if list != nil {
 			all = append(all, slices.Collect(slices.Chunk(list, 1)))
@@ -312,5 +169,442 @@ func alternatives(s *jsonschema.Schema) (all [][][]*jsonschema.Schema) {
 	if s.If != nil {
 		all = append(all, [][]*jsonschema.Schema{{s.If, s.Then}, {s.Else}})
 	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(s.DependentSchemas)), maps.Keys(s.Dependencies))
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		old, _ := s.Dependencies[name].(*jsonschema.Schema)
+		all = append(all, [][]*jsonschema.Schema{{s.DependentSchemas[name], old}, nil})
+	}
 	return all
+}
+
+var allKinds = []string{"string", "object", "array", "number", "integer", "boolean", "null"}
+
+// shape is what the own keywords of schemas say together.
+type shape struct {
+	parts                     []*jsonschema.Schema
+	kinds                     []string // those allowed, first the one that they are about
+	listed                    []any    // by const or enum
+	properties, items, length span
+	names                     map[string]bool // of properties
+	contains, tuple           int             // how many of the items
+	unique                    bool
+	bounds, multiples         []*big.Rat
+	format                    string
+	patterns                  []string
+}
+
+// span is how many there may be of something.
+type span struct{ least, most int }
+
+func (s *span) narrow(least, most *int) {
+	s.least, s.most = max(s.least, or(least, 0)), min(s.most, or(most, s.most))
+}
+
+func or(p *int, otherwise int) int {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+func shapeOf(parts []*jsonschema.Schema) *shape {
+	const longest = 1 << 14
+	all := span{0, mostItems}
+	sh := &shape{parts: parts, kinds: slices.Clone(allKinds), properties: all, items: all, length: span{0, longest}, names: map[string]bool{}}
+	for _, s := range parts {
+		if s.Const != nil {
+			sh.listed = []any{*s.Const}
+		} else if s.Enum != nil && sh.listed == nil {
+			sh.listed = s.Enum.Values
+		}
+		if s.Properties != nil || s.Required != nil || s.PatternProperties != nil || s.MinProperties != nil {
+			sh.kinds = slices.Insert(sh.kinds, 0, "object")
+		} else if s.Items != nil || s.Items2020 != nil || s.PrefixItems != nil || s.Contains != nil || s.MinItems != nil {
+			sh.kinds = slices.Insert(sh.kinds, 0, "array")
+		}
+		sh.properties.narrow(s.MinProperties, s.MaxProperties)
+		sh.items.narrow(s.MinItems, s.MaxItems)
+		sh.length.narrow(s.MinLength, s.MaxLength)
+		for name := range s.Properties {
+			sh.names[name] = true
+		}
+		if s.Contains != nil {
+			sh.contains = max(sh.contains, or(s.MinContains, 1))
+		}
+		items, _ := s.Items.([]*jsonschema.Schema)
+		sh.tuple, sh.unique = max(sh.tuple, len(s.PrefixItems), len(items)), sh.unique || s.UniqueItems
+		sh.bounds = append(sh.bounds, s.Minimum, s.ExclusiveMinimum, s.Maximum, s.ExclusiveMaximum)
+		sh.multiples = append(sh.multiples, s.MultipleOf)
+		if s.Format != nil {
+			sh.format = s.Format.Name
+		}
+		if s.Pattern != nil {
+			sh.patterns = append(sh.patterns, s.Pattern.String())
+		}
+	}
+	for _, s := range parts {
+		sh.kinds = slices.DeleteFunc(sh.kinds, func(kind string) bool {
+			return s.Types != nil && !slices.Contains(s.Types.ToStrings(), kind) && !(kind == "integer" && slices.Contains(s.Types.ToStrings(), "number"))
+		})
+	}
+	slices.Sort(sh.patterns)
+	none := func(bound *big.Rat) bool { return bound == nil }
+	sh.bounds, sh.multiples = slices.DeleteFunc(sh.bounds, none), slices.DeleteFunc(sh.multiples, none)
+	sh.patterns, sh.items.least = slices.Compact(sh.patterns), max(sh.items.least, sh.contains)
+	return sh
+}
+
+// proposals yields values for schemas whose references and alternatives have been resolved,
+// so that their own keywords say what may be: those that are listed, or of each kind those of
+// the text and those that are made.
+func (f *filler) proposals(sh *shape, w want) iter.Seq[filled] {
+	return func(yield func(filled) bool) {
+		if w.index == 0 {
+			if i, ok := f.facts.choose(w.field, sh.listed); ok && !yield(filled{sh.listed[i], true}) {
+				return
+			}
+			nullable := slices.Contains(sh.kinds, "null") && !slices.Equal(sh.kinds, allKinds)
+			if (nullable || slices.Contains(sh.listed, nil)) && !yield(filled{}) { // rather than a guess
+				return
+			}
+		}
+		for i := range sh.listed {
+			if !yield(filled{value: sh.listed[(w.index+i)%len(sh.listed)]}) {
+				return
+			}
+		}
+		for i, kind := range sh.kinds {
+			more := true
+			switch {
+			case sh.listed != nil || slices.Index(sh.kinds, kind) < i:
+			case kind == "string":
+				more = f.strings(sh, w, yield)
+			case kind == "number" || kind == "integer":
+				more = f.numbers(kind == "integer", sh, w, yield)
+			case kind == "boolean" && w.index > 0:
+				more = yield(filled{value: w.index%2 == 0})
+			case kind == "boolean":
+				more = yield(f.facts.boolean(w.field))
+			case kind == "null":
+				more = yield(filled{})
+			default:
+				made := map[string]func(*shape, want) (filled, bool){"object": f.object, "array": f.array}[kind]
+				if got, ok := made(sh, w); ok {
+					more = yield(got)
+				}
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// object makes an object: the required properties, those optional ones that the text has
+// values for, and as many more as a minimum demands.
+func (f *filler) object(sh *shape, w want) (filled, bool) {
+	value, found, least, most := map[string]any{}, false, sh.properties.least, sh.properties.most
+	put := func(name string, needed bool) bool {
+		schemas, ok := property(sh.parts, name)
+		if _, there := value[name]; there || !ok || !needed && (!f.eager || len(value) >= most) {
+			return false
+		}
+		before := f.facts.used
+		got, ok := f.fill(schemas, want{field: name, index: w.index, depth: w.depth + 1})
+		if !ok || !needed && !got.found {
+			f.facts.used = before
+			return false
+		}
+		value[name], found = got.value, found || got.found
+		return true
+	}
+	complete := func() bool {
+		for names := missing(sh.parts, value); len(names) > 0; names = missing(sh.parts, value) {
+			if !put(names[0], true) {
+				return false
+			}
+		}
+		return true
+	}
+	if !complete() {
+		return filled{}, false
+	}
+	order := slices.Sorted(maps.Keys(sh.names))
+	for i := range order {
+		put(order[(i+w.index)%len(order)], len(value) < least)
+	}
+	for i := 0; len(value) < least && i <= 2*least+mostTries && least <= mostItems; i++ {
+		_ = slices.ContainsFunc(f.names(sh.parts, i+w.index), func(name string) bool { return put(name, true) })
+	}
+	return filled{value, found}, complete() && len(value) >= least
+}
+
+// missing returns the properties that must be in an object and are not, in order.
+func missing(parts []*jsonschema.Schema, object map[string]any) (names []string) {
+	for _, s := range parts {
+		names = append(names, s.Required...)
+		for name := range object {
+			old, _ := s.Dependencies[name].([]string)
+			names = slices.Concat(names, s.DependentRequired[name], old)
+		}
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(name string) bool { _, there := object[name]; return there })
+}
+
+// property returns what the schemas say about a property, and whether they allow it at all.
+func property(parts []*jsonschema.Schema, name string) (schemas []*jsonschema.Schema, ok bool) {
+	var rest []*jsonschema.Schema
+	for _, s := range parts {
+		own := []*jsonschema.Schema{s.Properties[name]}
+		for _, pattern := range propertyPatterns(s) {
+			if pattern.MatchString(name) {
+				own = append(own, s.PatternProperties[pattern])
+			}
+		}
+		if own = slices.DeleteFunc(own, func(s *jsonschema.Schema) bool { return s == nil }); len(own) == 0 {
+			more, _ := s.AdditionalProperties.(*jsonschema.Schema)
+			own = append(own, more)
+		}
+		if s.AdditionalProperties == false && own[0] == nil || s.PropertyNames != nil && s.PropertyNames.Validate(name) != nil {
+			return nil, false
+		}
+		schemas, rest = append(schemas, own...), append(rest, s.UnevaluatedProperties)
+	}
+	if slices.ContainsFunc(schemas, func(s *jsonschema.Schema) bool { return s != nil }) {
+		return schemas, true
+	}
+	return rest, true
+}
+
+// propertyPatterns returns those of patternProperties in one order.
+func propertyPatterns(s *jsonschema.Schema) []jsonschema.Regexp {
+	return slices.SortedFunc(maps.Keys(s.PatternProperties), func(a, b jsonschema.Regexp) int {
+		return strings.Compare(a.String(), b.String())
+	})
+}
+
+// names returns names that a further property may have.
+func (f *filler) names(parts []*jsonschema.Schema, i int) (names []string) {
+	made := []string{fmt.Sprint("property", i+1)}
+	for _, s := range parts {
+		for _, pattern := range propertyPatterns(s) {
+			made = append(made, sample(pattern.String(), i, 0))
+		}
+		if s.PropertyNames != nil {
+			got, _ := f.fill([]*jsonschema.Schema{s.PropertyNames}, want{index: i + 1, depth: f.depth})
+			made = append(made, fmt.Sprint(got.value))
+		}
+	}
+	for _, name := range made {
+		names = append(names, name, name+fmt.Sprint(i), name+"x")
+	}
+	return names
+}
+
+// array makes an array: the items that the text lists, or one that has something of the
+// text in it, and as many more as a minimum demands.
+func (f *filler) array(sh *shape, w want) (filled, bool) {
+	least, most, parts := sh.items.least, sh.items.most, sh.parts
+	if least > most {
+		return filled{}, false
+	}
+	items, seen, held := []any{}, map[string]bool{}, map[*jsonschema.Schema]int{}
+	fits := func(v any) bool {
+		return !(sh.unique && seen[marshal(v)]) && !slices.ContainsFunc(parts, func(s *jsonschema.Schema) bool {
+			return s.Contains != nil && held[s] >= or(s.MaxContains, mostItems) && s.Contains.Validate(v) == nil
+		})
+	}
+	add := func(v any) {
+		items, seen[marshal(v)] = append(items, v), true
+		for _, s := range parts {
+			if s.Contains != nil && s.Contains.Validate(v) == nil {
+				held[s]++
+			}
+		}
+	}
+	if f.eager && sh.tuple == 0 && w.index == 0 {
+		item := shapeOf(slices.Concat(expand([][]*jsonschema.Schema{nil}, itemSchemas(parts, 0, sh.contains))...))
+		for _, v := range f.facts.list(w.field, item.listed) {
+			if len(items) < most && satisfies(itemSchemas(parts, len(items), sh.contains), v) && fits(v) {
+				add(v)
+			}
+		}
+	}
+	found := len(items) > 0
+	if f.eager {
+		least = max(least, min(sh.tuple, most))
+	}
+	for try := least == 0 && f.eager && !found && most > 0; len(items) < least || try; try = false {
+		got, ok := f.fill(itemSchemas(parts, len(items), sh.contains), want{w.field, w.index + len(items), w.depth + 1, fits})
+		if ok && (!try || got.found) {
+			add(got.value)
+		} else if !try {
+			return filled{}, false
+		}
+		found = found || got.found
+	}
+	return filled{items, found}, true
+}
+
+// itemSchemas returns what must hold for the item at a position. The first that are free
+// satisfy contains.
+func itemSchemas(parts []*jsonschema.Schema, i, holding int) (schemas []*jsonschema.Schema) {
+	for _, s := range parts {
+		prefix, rest := s.PrefixItems, s.Items2020
+		switch items := s.Items.(type) {
+		case []*jsonschema.Schema:
+			prefix = items
+			rest, _ = s.AdditionalItems.(*jsonschema.Schema)
+		case *jsonschema.Schema:
+			rest = items
+		}
+		if i < len(prefix) {
+			rest = prefix[i]
+		}
+		if schemas = append(schemas, rest); i < holding {
+			schemas = append(schemas, s.Contains)
+		}
+	}
+	return slices.DeleteFunc(schemas, func(s *jsonschema.Schema) bool { return s == nil })
+}
+
+// numbers yields those of the text, and then numbers at a distance from zero and from each
+// bound that grows with the index, in steps of what they must be multiples of.
+func (f *filler) numbers(whole bool, sh *shape, w want, yield func(filled) bool) bool {
+	if w.index == 0 {
+		for _, n := range f.facts.numbers(w.field) {
+			if f.facts.used[n.at] = true; !yield(filled{n.value, true}) {
+				return false
+			}
+		}
+	}
+	starts, step, free := append([]*big.Rat{new(big.Rat)}, sh.bounds...), big.NewRat(1, 1), !whole && len(sh.multiples) == 0
+	for _, multiple := range sh.multiples {
+		if step = new(big.Rat).Mul(step, multiple); whole { // a multiple that is whole
+			step.SetInt(step.Num())
+		}
+	}
+	if free && len(sh.bounds) > 1 { // what lies between two bounds
+		step.Sub(sh.bounds[1], sh.bounds[0]).Mul(step, big.NewRat(1, 1024))
+	}
+	for _, start := range starts {
+		if !free { // from a multiple
+			count := new(big.Rat).Quo(start, step)
+			start = new(big.Rat).Mul(step, new(big.Rat).SetInt(new(big.Int).Div(count.Num(), count.Denom())))
+		}
+		for _, i := range []int{w.index, -w.index} {
+			v := new(big.Rat).Mul(step, big.NewRat(int64(i), 1))
+			if !yield(filled{value: decimal(v.Add(v, start))}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// decimal writes a number with as many digits as it needs, up to a bound.
+func decimal(v *big.Rat) json.Number {
+	const mostDigits = 400
+	digits, _ := v.FloatPrec()
+	return json.Number(v.FloatString(min(digits, mostDigits)))
+}
+
+// strings yields those of the text, then strings made for the format or the patterns, and
+// free text, each as long as it must be.
+func (f *filler) strings(sh *shape, w want, yield func(filled) bool) bool {
+	const mostMade = 256
+	var texts, made []string
+	least, most := sh.length.least, sh.length.most
+	for _, pattern := range slices.Concat(lists()["format "+sh.format], sh.patterns) {
+		for repeat := 0; repeat < 2*least+2; repeat = max(2*repeat, 1) {
+			made = append(made, sample(pattern, w.index, min(repeat, max(least, 1))))
+		}
+	}
+	for i := range made[:len(made):len(made)] { // one that more patterns match
+		for _, end := range made {
+			if len(sh.patterns) > 1 && len(made) < mostMade {
+				made = append(made, made[i]+end)
+			}
+		}
+	}
+	if w.index == 0 {
+		texts = f.facts.strings(w.field, sh.format, sh.patterns)
+	}
+	free, number := f.facts.freeText(w.field), fmt.Sprint(w.index)
+	if w.index > 0 {
+		free = firstRunes(free, most-len(number)-1) + " " + number
+	}
+	for i, text := range slices.Concat(texts, made, []string{free, number, string(rune('a' + w.index%26))}) {
+		length := most
+		if n := utf8.RuneCountInString(text); n < least && least <= most {
+			text, length = strings.Repeat(cmp.Or(text, "x"), least/max(n, 1)+1), least
+		}
+		if !yield(filled{firstRunes(text, length), i < len(texts)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// sample returns a string that a regular expression is likely to match: anchors are taken
+// for satisfied. Open repetitions are taken repeat times beyond their least, and different
+// indexes prefer different characters and branches. Of an expression that cannot be read it
+// is empty.
+func sample(pattern string, index, repeat int) string {
+	const longest = 1 << 12
+	var out strings.Builder
+	var write func(re *syntax.Regexp)
+	write = func(re *syntax.Regexp) {
+		low, high, subs := 1, 1, re.Sub
+		switch re.Op {
+		case syntax.OpLiteral:
+			out.WriteString(string(re.Rune))
+		case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+			c, choices := runeOf(append(re.Rune, 'a', 'z')[:max(len(re.Rune), 2)], index)
+			out.WriteRune(c)
+			index /= choices
+		case syntax.OpAlternate:
+			subs = subs[index%len(subs):][:1]
+			index /= len(re.Sub)
+		case syntax.OpStar:
+			low, high = 0, -1
+		case syntax.OpPlus:
+			high = -1
+		case syntax.OpQuest:
+			low = 0
+		case syntax.OpRepeat:
+			low, high = re.Min, re.Max
+		}
+		if low += repeat; high >= 0 {
+			low = min(low, high)
+		}
+		for i := 0; i < low && out.Len() < longest; i++ {
+			for _, sub := range subs {
+				write(sub)
+			}
+		}
+	}
+	if re, err := syntax.Parse(pattern, syntax.Perl); err == nil {
+		write(re)
+	}
+	return out.String()
+}
+
+// runeOf chooses a character of a class, given as pairs of bounds, one that can be read where
+// there is one, and says of how many.
+func runeOf(class []rune, index int) (c rune, choices int) {
+	const readable = "abcdefghijklmnopqrstuvwxyz123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ0 -_.,:;/+*=!?#$%&@'()[]{}<>^|~`\\\""
+	var all []rune
+	for _, r := range readable {
+		for i := 0; i+1 < len(class); i += 2 {
+			if class[i] <= r && r <= class[i+1] {
+				all = append(all, r)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return class[0], 1
+	}
+	return all[index%len(all)], len(all)
 }

@@ -120,6 +120,17 @@ func TestYesNo(t *testing.T) {
 	}
 }
 
+// TestNothingSaidIsNearChance asks what a text says nothing of: that is more likely not so,
+// and less sure than what a text says a part of.
+func TestNothingSaidIsNearChance(t *testing.T) {
+	is := is.New(t)
+	for _, state := range []string{"Zxq wvut.", "猫が寝ている。", "42", "Parking is free."} {
+		p := score(t, decision(state, "Does the office open early?", "yes", "no"))
+		is.True(p[0] > 0.4 && p[0] < 0.5)
+		is.True(p[0] < score(t, decision("The office is closed.", "Does the office open early?", "yes", "no"))[0])
+	}
+}
+
 func TestDescriptionsOfYesAndNoCount(t *testing.T) {
 	is := is.New(t)
 	options := []string{"yes: The writer mentions an animal such as a dog or a cat.", "no: The writer speaks of plants, trees and flowers only."}
@@ -195,23 +206,18 @@ func TestScoreCountsTokens(t *testing.T) {
 	is.Equal(scores.Hidden, 0.0)
 }
 
-func TestStatesAreKeptAndBounded(t *testing.T) {
+// TestQuestionsOfADecisionShareItsState reads a state once for them all, and images of
+// one question for that one alone.
+func TestQuestionsOfADecisionShareItsState(t *testing.T) {
 	is := is.New(t)
-	b := New()
-	state := func(i int) []model.Part { return []model.Part{model.Text(fmt.Sprint("state ", i))} }
-	first := b.states.get(state(0))
-	is.True(b.states.get(state(0)) == first)
-	for i := range b.states.last {
-		b.states.get(state(1 + i))
-	}
-	is.True(b.states.get(state(0)) != first)
-}
-
-func TestStatesWithTheSameTextDiffer(t *testing.T) {
-	is := is.New(t)
-	one := hashParts([]model.Part{model.Text("ab")})
-	is.True(one != hashParts([]model.Part{model.Text("a"), model.Text("b")}))
-	is.True(one != hashParts([]model.Part{model.Document{Name: "a", Text: "b"}}))
+	req := decision("The invoice is wrong.", "Which?", "billing: invoice", "sales: offer")
+	req.Memo = new(model.Memo)
+	want := score(t, req)
+	req.State = []model.Part{model.Text("never read")}
+	is.Equal(score(t, req), want)
+	req.Images = []model.Image{picture(t, 4, 4, red)}
+	is.True(score(t, req)[0] != want[0])
+	is.Equal(len(score(t, req)), 2)
 }
 
 // TestTies has a text that says nothing about the options: no place in the list is

@@ -15,54 +15,60 @@ import (
 //go:embed words.txt
 var wordLists string
 
-// lists are those of words.txt, by list and word or stem; a list "like" says what its words
-// are like, and of the first what all are, and a scale how far a word is on it. Like
-// expressions they are made when they are first used: a program that never asks this
-// backend starts without that work.
-var lists = sync.OnceValue(func() map[string][]string {
-	all := map[string][]string{}
+// table is words.txt, whose lines are a list, a heading, and words. Like its expressions it
+// is read when it is first used: a program that never asks this backend starts without it.
+type table struct {
+	lists    map[string][]string // of "list heading" its words, and of "list stem" the headings of the word
+	patterns map[string][]*regexp.Regexp
+}
+
+var read = sync.OnceValue(func() table {
+	t, defined := table{map[string][]string{}, map[string][]*regexp.Regexp{}}, []string{}
 	add := func(key, value string) {
-		if !slices.Contains(all[key], value) {
-			all[key] = append(all[key], value)
+		if !slices.Contains(t.lists[key], value) {
+			t.lists[key] = append(t.lists[key], value)
 		}
 	}
 	for line := range strings.Lines(wordLists) {
-		words := strings.Fields(line)
-		list, first := words[0], english.Stem(words[1], true)
-		for _, word := range words[2:] {
-			switch term := english.Stem(word, true); list {
-			case "like":
-				add("like "+term, first)
-				add("like "+first, term)
-			case "mood", "urgency":
-				all[list+" "+term] = words[1:2] // of a stem that is there twice, the last
-			case "class":
-				add("class "+word, words[1])
-			case "unit": // of numbers of a field
-				add("unit "+words[1], word)
-			default:
-				add(list+" "+word, "")
-				add(list+" "+term, "")
-			}
+		list, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		heading, rest, _ := strings.Cut(rest, " ")
+		switch list {
+		case "define": // stands for its name after a $
+			defined = append(defined, "$"+heading, strings.NewReplacer(defined...).Replace(rest))
+			continue
+		case "pattern":
+			t.patterns[heading] = append(t.patterns[heading], regexp.MustCompile(strings.NewReplacer(defined...).Replace(rest)))
+			continue
+		case "like", "unit": // what is alike goes both ways
+			heading = english.Stem(heading, true)
 		}
-		if !slices.Contains([]string{"like", "mood", "urgency", "class", "unit"}, list) {
-			add(list+" "+words[1], "")
-			add(list+" "+first, "")
+		for word := range strings.FieldsSeq(rest) {
+			stem := english.Stem(word, true)
+			if list == "like" {
+				word = stem
+			}
+			if strings.Contains("like unit format colour", list) { // whose headings are looked up
+				add(list+" "+heading, word)
+			}
+			add(list+" "+stem, heading)
+			add(list+" "+word, heading)
 		}
 	}
-	return all
+	return t
 })
 
-// in reports whether a list has a word.
+func lists() map[string][]string { return read().lists }
+
+// patterns are the regular expressions by name, the surest first; where one has groups, the
+// first that matches is the value, or else the whole match.
+func patterns() map[string][]*regexp.Regexp { return read().patterns }
+
+func pattern(name string) *regexp.Regexp { return patterns()[name][0] }
+
+// in reports whether a list has a word, or the word of a stem.
 func in(list, word string) bool {
-	_, ok := lists()[list+" "+plain(word)]
+	_, ok := lists()[list+" "+word]
 	return ok
-}
-
-func plain(word string) string { return strings.ReplaceAll(strings.ToLower(word), "’", "'") }
-
-func expression(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
 // tokenLen returns the bytes of the first token of s, which is not empty: up to eight
@@ -105,24 +111,26 @@ func wordsOf(s string) (words []string) {
 // safe for concurrent use.
 type stems map[string]meaning
 
-// meaning is what is known of a word: its term, by which texts are compared, which is its
-// stem or "" where it is too common or too long to tell texts apart.
+// meaning is what is known of a word: its stem, and its term, by which texts are compared,
+// which is "" where it is too common or too long to tell texts apart.
 type meaning struct {
-	term    string
-	negates bool
+	stem, term string
+	negates    bool
 }
 
 func (st stems) look(word string) meaning {
 	const longest = 64
 	m, known := st[word]
-	if own := strings.TrimSuffix(plain(word), "'s"); !known && len(word) <= longest {
-		if !in("stop", own) && (len(own) > 1 || own < "a") {
-			m.term = strings.Clone(english.Stem(own, true))
-		}
-		m.negates = in("negation", word)
-	}
 	if !known {
-		st[word] = m
+		own := strings.TrimSuffix(strings.ReplaceAll(strings.ToLower(word), "’", "'"), "'s")
+		if m.stem = own; len(word) <= longest {
+			m.stem = strings.Clone(english.Stem(own, true))
+			if !in("stop", own) && (len(own) > 1 || own < "a") {
+				m.term = m.stem
+			}
+		}
+		m.negates = in("negation", own)
+		st[strings.Clone(word)] = m
 	}
 	return m
 }
@@ -140,35 +148,18 @@ func (st stems) list(text string) (terms []string) {
 	return terms
 }
 
-// share returns how many of the terms are among others, from 0 to 1.
-func share(terms, others []string) float64 {
-	n := 0.0
-	for _, term := range terms {
-		if slices.Contains(others, term) {
-			n++
-		}
-	}
-	return n / max(float64(len(terms)), 1)
-}
-
-var (
-	camel = expression(`(\p{Ll})(\p{Lu})|[_/-]`)
-	// ends is where a sentence may end.
-	ends = expression(`[.!?]["'”’)\]».!?]*(?:\s+|$)|[。！？]["'”’)\]»]*|\n\s*`)
-)
-
 // named separates the words of names such as unit_price and unitPrice.
-func named(name string) string { return camel().ReplaceAllString(name, "$1 $2") }
+func named(name string) string { return pattern("camel").ReplaceAllString(name, "$1 $2") }
 
 // sentences cuts a text into sentences: parts of it without the space around them, none
 // empty, which together hold everything that is not space. A line ends a sentence unless
 // the next goes on in lower case.
 func sentences(text string) (found []string) {
 	start := 0
-	for _, at := range append(ends().FindAllStringIndex(text, -1), []int{len(text), len(text)}) {
+	for _, at := range append(pattern("sentence-end").FindAllStringIndex(text, -1), []int{len(text), len(text)}) {
 		before, mark := strings.TrimSpace(text[start:at[1]]), strings.TrimSpace(text[at[0]:at[1]])
 		last := strings.TrimSuffix(before[strings.LastIndexAny(before, " \n(")+1:], ".")
-		abbreviated := mark == "." && at[1] < len(text) && (in("abbreviation", last) || len(last) == 1 && last[0] < 'a')
+		abbreviated := mark == "." && at[1] < len(text) && (in("abbreviation", english.Stem(last, true)) || len(last) == 1 && last[0] < 'a')
 		if abbreviated || mark == "" && strings.Count(text[at[0]:at[1]], "\n") == 1 && strings.IndexFunc(text[at[1]:], unicode.IsLower) == 0 {
 			continue
 		}
@@ -183,8 +174,13 @@ func sentences(text string) (found []string) {
 // asks reports whether a sentence asks a question or, standing first or last, tells the
 // model to do something.
 func asks(sentence string, edge bool) bool {
-	words := slices.DeleteFunc(wordsOf(sentence), func(word string) bool { return in("polite", word) })
-	return strings.ContainsAny(sentence[max(0, len(sentence)-4):], "?？") || edge && len(words) > 0 && in("instruction", words[0])
+	for _, word := range wordsOf(sentence) {
+		if stem := english.Stem(word, true); !in("polite", stem) {
+			edge = edge && in("instruction", stem)
+			break
+		}
+	}
+	return edge || strings.ContainsAny(sentence[max(0, len(sentence)-4):], "?？")
 }
 
 func firstRunes(text string, n int) string {
