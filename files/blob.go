@@ -23,41 +23,53 @@ const (
 	sweepTimeout = 30 * time.Second
 )
 
+// blob is what has been written of one.
+type blob struct {
+	id   string
+	size int64
+	age  uint64 // of the store when it was begun
+}
+
 // errOverLimit says that there was more to read than a blob may have.
 var errOverLimit = errors.New("files: over the limit")
 
 // writeBlob stores what r has, up to limit bytes, as a blob that belongs to no
-// file, and returns its size. Of more it reads one byte. A blob that cannot be
-// written is removed again. Errors of r come back as they are.
-func (s *Service) writeBlob(ctx context.Context, ns storage.Namespace, blob string, r io.Reader, limit int64) (int64, error) {
+// file. Of more it reads one byte. A blob that cannot be written is removed again.
+// Errors of r come back as they are.
+func (s *Service) writeBlob(ctx context.Context, ns storage.Namespace, id string, r io.Reader, limit int64) (blob, error) {
+	b := blob{id: id, age: s.store.Age()}
 	if err := s.replicas.Note(ctx, ns); err != nil {
-		return 0, stored.Error(err)
+		return b, stored.Error(err)
 	}
 	buffer := s.buffers.Get().(*[batchSize]byte)
 	defer s.buffers.Put(buffer)
-	var size int64
 	for {
-		n, readErr := fill(io.LimitReader(r, limit-size+1), buffer[:])
+		n, readErr := fill(io.LimitReader(r, limit-b.size+1), buffer[:])
 		if readErr != nil && readErr != io.EOF {
-			return 0, s.abandon(ctx, ns, blob, readErr)
+			return b, s.abandon(ctx, ns, id, readErr)
 		}
-		if int64(n) > limit-size {
-			return 0, s.abandon(ctx, ns, blob, errOverLimit)
+		if int64(n) > limit-b.size {
+			return b, s.abandon(ctx, ns, id, errOverLimit)
 		}
-		first := uint32(size / chunkSize)
+		first := uint32(b.size / chunkSize)
 		err := s.store.Update(ctx, ns, func(tx storage.Tx) error {
+			mark := garbageKey(id)
 			if first == 0 {
-				if err := tx.Set(garbageKey(blob), s.owner); err != nil {
+				if err := tx.Set(mark, s.owner); err != nil {
 					return err
 				}
+			} else if _, err := tx.Get(mark); errors.Is(err, storage.ErrNotFound) {
+				return errEnded // what came before is gone, and nobody would remove what comes
+			} else if err != nil {
+				return err
 			}
-			return setChunks(tx, blob, first, buffer[:n])
+			return setChunks(tx, id, first, buffer[:n])
 		})
 		if err != nil {
-			return 0, s.abandon(ctx, ns, blob, stored.Error(err))
+			return b, s.abandon(ctx, ns, id, stored.Error(err))
 		}
-		if size += int64(n); readErr == io.EOF {
-			return size, nil
+		if b.size += int64(n); readErr == io.EOF {
+			return b, nil
 		}
 	}
 }
@@ -68,6 +80,28 @@ func setChunks(tx storage.Tx, blob string, n uint32, data []byte) error {
 			return err
 		}
 		n++
+	}
+	return nil
+}
+
+// check returns errEnded where the store may have lost chunks of a blob since it was
+// begun and has: what came behind them was written all the same. It is asked in the
+// transaction that gives the blob to a file, when that has read something.
+func (s *Service) check(tx storage.Tx, b blob) error {
+	if s.store.Age() == b.age {
+		return nil
+	}
+	r := storage.Prefix(chunksOf(b.id))
+	r.KeysOnly = true
+	left := (b.size + chunkSize - 1) / chunkSize
+	for _, err := range tx.Scan(r) {
+		if err != nil {
+			return err
+		}
+		left--
+	}
+	if left != 0 {
+		return errEnded
 	}
 	return nil
 }

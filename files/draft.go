@@ -74,6 +74,7 @@ type Draft struct {
 	service *Service
 	ns      storage.Namespace
 	record  record
+	blob    blob
 }
 
 // Stage stores the bytes of a file whose other fields are not known yet, as they
@@ -91,7 +92,8 @@ func (s *Service) Stage(ctx context.Context, caller accounts.Caller, filename, m
 		check = newTextChecker(mimeType)
 		content = io.TeeReader(content, check)
 	}
-	d.record.Bytes, err = s.writeBlob(ctx, d.ns, d.record.Blob, content, MaxBytes)
+	d.blob, err = s.writeBlob(ctx, d.ns, d.record.Blob, content, MaxBytes)
+	d.record.Bytes = d.blob.size
 	if errors.Is(err, errOverLimit) {
 		return nil, errTooLarge()
 	}
@@ -140,7 +142,7 @@ func (d *Draft) Commit(ctx context.Context, purpose string, expiresAfter time.Du
 		s.queue.expect(job{d.ns, id})
 	}
 	if err := s.store.Update(ctx, d.ns, func(tx storage.Tx) error {
-		if err := s.commit(tx, id, &r); err != nil {
+		if err := s.commit(tx, id, &r, d.blob); err != nil {
 			return err
 		}
 		return d.Claim.Did(tx, id)
@@ -159,15 +161,20 @@ func (d *Draft) Commit(ctx context.Context, purpose string, expiresAfter time.Du
 	return r.file(id), nil
 }
 
-// errEnded says that a draft was committed or discarded before.
-var errEnded = errors.New("files: the draft has ended")
+// errEnded says that a draft was committed or discarded before: also by another
+// process, which took the one that made it for dead.
+var errEnded = &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The upload was interrupted. Try again.",
+	RetryAfter: time.Second, Err: errors.New("files: the draft has ended")}
 
 // commit makes the file of a draft visible.
-func (s *Service) commit(tx storage.Tx, id string, r *record) error {
+func (s *Service) commit(tx storage.Tx, id string, r *record, b blob) error {
 	mark := garbageKey(r.Blob)
 	_, err := tx.Get(mark)
 	if errors.Is(err, storage.ErrNotFound) {
 		return errEnded
+	}
+	if err == nil {
+		err = s.check(tx, b)
 	}
 	if err == nil {
 		err = errors.Join(setRecord(tx, id, r), tx.Delete(mark))

@@ -22,7 +22,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/internal/defaults"
 	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -103,7 +103,7 @@ func New(o Options) (*Service, error) {
 		return nil, errors.New("files: Options.Store is nil")
 	}
 	s := &Service{
-		store: storage.Use(o.Store), extractor: o.Extractor, timeout: o.Timeout, now: o.Now, newID: o.NewID, log: o.Log,
+		store: storage.Use(o.Store), extractor: o.Extractor, timeout: o.Timeout,
 		expiry: newExpiry(), replicas: o.Replicas,
 	}
 	if s.replicas == nil {
@@ -121,15 +121,7 @@ func New(o Options) (*Service, error) {
 	if s.timeout == 0 {
 		s.timeout = time.Minute
 	}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	if s.newID == nil {
-		s.newID = ids.New
-	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
+	s.now, s.newID, s.log = defaults.For(o.Now, o.NewID, o.Log)
 	if o.Workers == 0 {
 		o.Workers = 1 + min(2, max(1, runtime.NumCPU()/2))
 	}

@@ -155,9 +155,28 @@ func TestADraftCannotBeSeen(t *testing.T) {
 	d.Discard(t.Context())
 	equal(t, keys(t, e.store), []string{})
 	_, err = d.Commit(t.Context(), Purpose, 0)
-	equal(t, err, errEnded)
+	equal(t, err, error(errEnded))
+	equal(t, fault.From(err).Kind, fault.Unavailable)
 	equal(t, keys(t, e.store), []string{})
 }
+
+// TestADraftThatOthersRemove stands still in the middle of an upload, until another
+// process takes its own for dead and removes what there is: no byte comes after that.
+func TestADraftThatOthersRemove(t *testing.T) {
+	e := newEnv(t, nil)
+	rest := readerFunc(func([]byte) (int, error) {
+		ok(t, e.sweepBlob(t.Context(), one.Namespace(), "blob_00001"))
+		return 0, io.EOF
+	})
+	content := io.MultiReader(strings.NewReader(strings.Repeat("x", 2*batchSize)), rest, strings.NewReader("y"))
+	_, err := e.Stage(t.Context(), one, "a.txt", "text/plain", content)
+	equal(t, err, error(errEnded))
+	equal(t, keys(t, e.store), []string{})
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestACommittedDraftHasEnded(t *testing.T) {
 	e := newEnv(t, nil)
@@ -166,7 +185,7 @@ func TestACommittedDraftHasEnded(t *testing.T) {
 	f, err := d.Commit(t.Context(), Purpose, 0)
 	ok(t, err)
 	_, err = d.Commit(t.Context(), Purpose, 0)
-	equal(t, err, errEnded)
+	equal(t, err, error(errEnded))
 	d.Discard(t.Context())
 	equal(t, e.content(f.ID), "x")
 }

@@ -131,19 +131,18 @@ func (s *Service) extract(ctx context.Context, doc io.Reader, size int64, format
 func (s *Service) succeed(ctx context.Context, w *extraction, read Extracted) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTimeout)
 	defer cancel()
-	blob := s.newID("blob")
-	size, err := s.writeBlob(ctx, w.ns, blob, strings.NewReader(read.Text), MaxText)
+	b, err := s.writeBlob(ctx, w.ns, s.newID("blob"), strings.NewReader(read.Text), MaxText)
 	if err != nil {
 		return err
 	}
 	note := read.Note()
 	err = s.conclude(ctx, w.job, func(tx storage.Tx, r *record) error {
 		r.Status, r.Reason, r.Note = Processed, "", note
-		r.Text, r.TextBytes = blob, size
-		return errors.Join(tx.Delete(garbageKey(blob)), tx.Delete(queueKey(w.id)))
+		r.Text, r.TextBytes = b.id, b.size
+		return errors.Join(s.check(tx, b), tx.Delete(garbageKey(b.id)), tx.Delete(queueKey(w.id)))
 	})
 	if err != nil {
-		return s.abandon(ctx, w.ns, blob, err)
+		return s.abandon(ctx, w.ns, b.id, err)
 	}
 	w.log.InfoContext(ctx, "extraction done", "duration", w.duration(), "pages", read.Pages,
 		"characters", utf8.RuneCountInString(read.Text), "note", string(note))

@@ -11,13 +11,14 @@
 // with #, list items with their numbers or a dash and are indented by their level,
 // and a table is rows of cells between bars, where merged cells stand in each of
 // their places. Links have their addresses, comments stand where they are anchored,
-// and a line of dashes is where a page begins that the author began. Deleted and
-// hidden text, by its own properties, those of its piece or its styles, and the
-// codes of fields are left out, the results of fields are kept. Footnotes,
-// endnotes, text boxes, headers and footers follow the body in this order; a footnote reference reads
-// [^1], an endnote reference [^i]. Of files before Word 97 only the text and the
-// fields are read, without properties: hidden text shows, list numbers do not.
-// Those of the Far East have pairs of bytes of a code page.
+// pictures have what their author said of them, and a line of dashes is where a
+// page begins that the author began. Deleted and hidden text, by its own
+// properties, those of its piece or its styles, and the codes of fields are left
+// out, the results of fields are kept. Footnotes, endnotes, text boxes, headers and
+// footers follow the body in this order; a footnote reference reads [^1], an
+// endnote reference [^i]. Of files before Word 97 only the text and the fields are
+// read, without properties: hidden text shows, list numbers do not. Those of the
+// Far East have pairs of bytes of a code page.
 //
 // Everything is bounded: the directory of the compound file, the streams, the
 // tables and the length of the text. The package uses no file, process or
@@ -46,10 +47,10 @@ const (
 	maxLabel     = 100       // characters of a list number or a name
 )
 
-// Extract reads the text of the size bytes of r. The error wraps [reading.ErrFormat],
-// [reading.ErrPassword], [reading.ErrDamaged] or [reading.ErrTooLarge], or is that of ctx, which
-// Extract watches while it reads. Calls may run at the same time if r allows
-// concurrent ReadAt calls.
+// Extract reads the text of the size bytes of r. The error wraps
+// [reading.ErrFormat], [reading.ErrPassword], [reading.ErrDamaged] or
+// [reading.ErrTooLarge], or is that of ctx, which Extract watches while it reads.
+// Calls may run at the same time if r allows concurrent ReadAt calls.
 func Extract(ctx context.Context, r io.ReaderAt, size int64) (reading.Text, error) {
 	if err := ctx.Err(); err != nil {
 		return reading.Text{}, err

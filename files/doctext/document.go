@@ -10,24 +10,26 @@ import (
 
 // document is the text of a file before it is written out.
 type document struct {
-	fib        *fib
-	runs       []run // of characters
-	paragraphs []run
-	lists      *lists
-	chars      []uint16       // of all documents in order
-	stretches  []stretch      // of chars, that are still to be shown or hidden
-	shown      int            // how many of chars have been
-	deleted    bool           // the last of those is deleted
-	looked     int            // how many of chars are known not to show in the paragraph
-	paragraph  int            // the first character of the last paragraph
-	headings   map[int]int    // levels by the paragraph's first character
-	labels     map[int]string // list numbers by the paragraph's first character
-	marks      map[int]string // marks of notes and comments by the character of the reference
-	links      map[int]string // addresses by the character that begins the text of a link
-	linkEnds   map[int]bool   // by the character that ends it
-	pages      map[int]bool   // that begin with the character
-	rows       map[int]rowDef // by the mark of the row
-	sections   map[int]bool   // by the mark of the section
+	fib          *fib
+	runs         []run // of characters
+	paragraphs   []run
+	lists        *lists
+	chars        []uint16       // of all documents in order
+	stretches    []stretch      // of chars, that are still to be shown or hidden
+	shown        int            // how many of chars have been
+	deleted      bool           // the last of those is deleted
+	looked       int            // how many of chars are known not to show in the paragraph
+	paragraph    int            // the first character of the last paragraph
+	headings     map[int]int    // levels by the paragraph's first character
+	labels       map[int]string // list numbers by the paragraph's first character
+	marks        map[int]string // marks of notes and comments by the character of the reference
+	pictures     map[int]int    // where they are in their stream, by the character
+	descriptions map[int]string // of pictures by the character
+	links        map[int]string // addresses by the character that begins the text of a link
+	linkEnds     map[int]bool   // by the character that ends it
+	pages        map[int]bool   // that begin with the character
+	rows         map[int]rowDef // by the mark of the row
+	sections     map[int]bool   // by the mark of the section
 }
 
 // newDocument puts the pieces together and applies the properties.
@@ -41,7 +43,7 @@ func newDocument(f *file) (*document, error) {
 		return nil, fmt.Errorf("%w: over %d pieces", reading.ErrTooLarge, maxRuns)
 	}
 	d := &document{fib: b, runs: b.charRuns(), paragraphs: b.paragraphRuns(), headings: map[int]int{}, lists: newLists(b),
-		links: map[int]string{}, linkEnds: map[int]bool{}, pages: map[int]bool{}, rows: map[int]rowDef{}, sections: b.sectionMarks()}
+		pictures: map[int]int{}, links: map[int]string{}, linkEnds: map[int]bool{}, pages: map[int]bool{}, rows: map[int]rowDef{}, sections: b.sectionMarks()}
 	enc, page := b.encoding(pieces), b.pairPage(pieces)
 	for _, p := range pieces {
 		p.page = page
@@ -61,6 +63,9 @@ func newDocument(f *file) (*document, error) {
 	d.show(0, len(d.chars))
 	if len(d.chars) == 0 && sum(b.lengths[:]) > 0 {
 		return nil, fmt.Errorf("%w: no text where the FIB says", reading.ErrDamaged)
+	}
+	if err := d.describePictures(f); err != nil {
+		return nil, err
 	}
 	guessRowEnds(d.chars)
 	for _, p := range d.parts() {

@@ -40,7 +40,10 @@ const (
 	paragraphPages  table = 13
 	pieceTable      table = 33
 	commentAuthors  table = 36
+	mainShapes      table = 40
+	headerShapes    table = 41
 	endnoteRefs     table = 46
+	drawingGroup    table = 50
 	listDefinitions table = 73
 	listOverrides   table = 74
 )

@@ -19,6 +19,7 @@ type charProps struct {
 	deleted toggle
 	style   int  // the number of a style of characters, 0 for none
 	symbol  rune // shown in place of a "(" , or 0
+	picture int  // where it is, counted from 1, or 0
 }
 
 // with returns the properties with those of a piece over them.
@@ -155,8 +156,10 @@ func runAt(runs []run, offset int) *run {
 // Modifiers of properties, by their codes.
 const (
 	charDeleted   = 0x0800
+	charData      = 0x0806
 	charHidden    = 0x083C
 	charStyle     = 0x4A30
+	charPicture   = 0x6A03
 	charSymbol    = 0x6A09
 	paraList      = 0x460B
 	paraLevel     = 0x260A
@@ -222,6 +225,7 @@ func longTabs(b []byte) int {
 
 func parseCharProps(b []byte) charProps {
 	var p charProps
+	data := false // there is something else where a picture would be
 	eachModifier(b, func(code int, operand []byte) {
 		switch code {
 		case charDeleted:
@@ -232,8 +236,15 @@ func parseCharProps(b []byte) charProps {
 			p.style = u16(operand, 0)
 		case charSymbol:
 			p.symbol = rune(u16(operand, 2))
+		case charData:
+			data = operand[0] != 0
+		case charPicture:
+			p.picture = max(0, i32(operand, 0)+1)
 		}
 	})
+	if data {
+		p.picture = 0
+	}
 	return p
 }
 

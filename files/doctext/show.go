@@ -137,6 +137,8 @@ func (d *document) showStretch(s stretch, to, style int) {
 		switch {
 		case hidden:
 			d.chars[i] = hideChar(d.chars[i])
+		case s.picture != 0 && d.chars[i] == pictureMark && len(d.pictures) < maxNotes:
+			d.pictures[i] = s.picture - 1
 		case s.symbol != 0 && d.chars[i] == standsForSymbol:
 			d.chars[i] = uint16(s.symbol)
 		}

@@ -20,6 +20,7 @@ type word97 struct {
 	styles     map[int]byte   // of paragraphs
 	tables     map[int][]byte // by their index in the FIB
 	after      []byte         // what follows the last table
+	data       []byte         // the stream of pictures
 }
 
 type testPiece struct {
@@ -47,7 +48,11 @@ const (
 func (d word97) bytes(t testing.TB) []byte {
 	t.Helper()
 	main, table := d.streams()
-	return compound(t, stream{name: "WordDocument", data: main}, stream{name: tableName, data: table})
+	streams := []stream{{name: "WordDocument", data: main}, {name: tableName, data: table}}
+	if d.data != nil {
+		streams = append(streams, stream{name: "Data", data: d.data})
+	}
+	return compound(t, streams...)
 }
 
 func (d word97) streams() (main, table []byte) {

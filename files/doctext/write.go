@@ -14,11 +14,13 @@ import (
 // nested tables are our own: Word leaves their codes free.
 const (
 	nothing        = 0x00
+	pictureMark    = 0x01
 	noteMark       = 0x02
 	commentMark    = 0x05
 	rowMark        = 0x06
 	cellLine       = 0x10
 	cellMark       = 0x07
+	shapeMark      = 0x08
 	tabChar        = 0x09
 	lineBreak      = 0x0B
 	sectionMark    = 0x0C // or the break of a page
@@ -169,6 +171,10 @@ func (d *document) write(p part) string {
 			w.write(mark)
 			if strings.HasSuffix(mark, " ") && i+1 < len(p.chars) && isBlank(p.chars[i+1]) {
 				i++
+			}
+		case c == pictureMark, c == shapeMark:
+			if description := d.descriptions[p.at+i]; description != "" {
+				w.write(description)
 			}
 		case c == rowMark:
 			w.endRow(d.rows[p.at+i])

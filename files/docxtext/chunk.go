@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"html"
 	"strings"
+
+	"github.com/seed-506d8e5d/svc/files/rtftext"
 )
 
 // chunk returns the text of a part in another format that Word takes in when it
-// opens the document (altChunk): a document of its own kind, HTML or plain text.
-// One in another format makes the text partial.
+// opens the document (altChunk): a document of its own kind, RTF, HTML or plain text.
 func (d *document) chunk(id string) string {
 	part := d.partOf(id)
 	switch {
@@ -26,6 +27,11 @@ func (d *document) chunk(id string) string {
 		d.c.spent, d.c.damaged = c.spent, d.c.damaged || c.damaged || err != nil
 		return text
 	}
+	if bytes.HasPrefix(part, []byte(rtftext.Magic)) {
+		found, err := rtftext.Extract(d.ctx, bytes.NewReader(part), int64(len(part)))
+		d.c.damaged = d.c.damaged || found.Partial || err != nil
+		return strings.TrimSpace(found.Text)
+	}
 	text, err := plainUTF8(string(part))
 	if err != nil {
 		d.c.damaged = true
@@ -33,10 +39,6 @@ func (d *document) chunk(id string) string {
 	}
 	if head := strings.ToLower(text[:min(len(text), 1024)]); strings.Contains(head, "<html") || strings.Contains(head, "<body") || strings.Contains(head, "<p") {
 		return htmlText(text)
-	}
-	if strings.HasPrefix(text, `{\rtf`) { // which is not read
-		d.c.damaged = true
-		return ""
 	}
 	return strings.TrimSpace(text)
 }

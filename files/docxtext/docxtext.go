@@ -44,10 +44,10 @@ const (
 	maxDepth     = 2_000    // open elements
 )
 
-// Extract reads the text of the size bytes of r. The error wraps [reading.ErrFormat],
-// [reading.ErrPassword], [reading.ErrDamaged] or [reading.ErrTooLarge], or is that of ctx, which
-// Extract watches while it reads. Calls may run at the same time if r allows
-// concurrent ReadAt calls.
+// Extract reads the text of the size bytes of r. The error wraps
+// [reading.ErrFormat], [reading.ErrPassword], [reading.ErrDamaged] or
+// [reading.ErrTooLarge], or is that of ctx, which Extract watches while it reads.
+// Calls may run at the same time if r allows concurrent ReadAt calls.
 func Extract(ctx context.Context, r io.ReaderAt, size int64) (reading.Text, error) {
 	if err := ctx.Err(); err != nil {
 		return reading.Text{}, err

@@ -25,8 +25,8 @@ func (w *walker) startDrawing(e xml.StartElement) {
 
 // picture writes the description of a picture as its author gave it.
 func (w *walker) picture(description string) {
-	if text := strings.Join(strings.Fields(description), " "); text != "" {
-		w.put("![" + text + "]()")
+	if text := markdown.Picture(description); text != "" {
+		w.put(text)
 	}
 }
 

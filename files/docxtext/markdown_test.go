@@ -129,11 +129,16 @@ func TestLinksOfSideParts(t *testing.T) {
 	}
 }
 
-// TestChunkThatIsNotRead takes in a part of a format that is not read.
-func TestChunkThatIsNotRead(t *testing.T) {
-	got, err := extract(t, pack(t, "word/document.xml", body(paragraph("before")+`<w:altChunk r:id="r"/>`+paragraph("after")),
-		"word/_rels/document.xml.rels", relationships("r", "aFChunk", "in.rtf"), "word/in.rtf", `{\rtf1\ansi Hello\par}`))
-	if err != nil || !got.Partial || got.Text != "before\nafter\n" {
-		t.Errorf("got %+v, %v", got, err)
+// TestChunkOfRichText takes in a part that is RTF, whole and cut short.
+func TestChunkOfRichText(t *testing.T) {
+	for _, c := range []struct {
+		part    string
+		partial bool
+	}{{`{\rtf1\ansi Hello\par}`, false}, {`{\rtf1\ansi Hello`, true}} {
+		got, err := extract(t, pack(t, "word/document.xml", body(paragraph("before")+`<w:altChunk r:id="r"/>`+paragraph("after")),
+			"word/_rels/document.xml.rels", relationships("r", "aFChunk", "in.rtf"), "word/in.rtf", c.part))
+		if err != nil || got.Partial != c.partial || got.Text != "before\nHello\nafter\n" {
+			t.Errorf("%s: got %+v, %v", c.part, got, err)
+		}
 	}
 }

@@ -30,17 +30,35 @@ type tableRow struct {
 	blocks int // how many
 	parts  []line
 	y, em  float64
+	lone   *line // the only part, until it is needed: most lines of most pages are one
+}
+
+// several reports whether the row has parts beside each other.
+func (r *tableRow) several() bool { return len(r.parts) > 1 }
+
+// part looks at the row as one of a table's.
+func (r *tableRow) part() {
+	if r.lone != nil {
+		r.parts, r.lone = parts(*r.lone), nil
+	}
 }
 
 // alignedTables puts tables in the place of lines that make some.
 func alignedTables(blocks []block) []block {
-	var rows []tableRow
+	rows := make([]tableRow, 0, len(blocks))
+	several := 0
 	for i := 0; i < len(blocks); {
 		r := rowAt(blocks[i:])
+		if r.several() {
+			several++
+		}
 		rows = append(rows, r)
 		i += r.blocks
 	}
-	var out []block
+	if several < minTableRows {
+		return blocks
+	}
+	out := make([]block, 0, len(blocks))
 	at := 0 // in blocks
 	for i := 0; i < len(rows); {
 		n, table := alignedTable(rows[i:])
@@ -63,20 +81,27 @@ func alignedTables(blocks []block) []block {
 // none of text from left to right.
 func rowAt(blocks []block) tableRow {
 	r := tableRow{blocks: 1}
-	first := blocks[0]
+	first := &blocks[0]
 	if first.table != "" || first.line.direction.x <= 0.99 {
 		return r
 	}
 	r.y, r.em = first.line.start.y, first.line.size
-	r.parts = parts(first.line)
-	for _, b := range blocks[1:] {
+	r.lone = &first.line
+	for i := range blocks[1:] {
+		b := &blocks[i+1]
 		if b.table != "" || b.line.direction.x <= 0.99 || math.Abs(b.line.start.y-r.y) > rowShift*r.em || len(r.parts) > maxColumns {
 			break
 		}
+		r.part()
 		r.parts = append(r.parts, parts(b.line)...)
 		r.blocks++
 	}
-	slices.SortStableFunc(r.parts, func(a, b line) int { return cmp.Compare(a.start.x, b.start.x) })
+	if len(first.line.gaps) > 0 {
+		r.part()
+	}
+	if r.several() {
+		slices.SortStableFunc(r.parts, func(a, b line) int { return cmp.Compare(a.start.x, b.start.x) })
+	}
 	return r
 }
 
@@ -86,7 +111,7 @@ func parts(ln line) (out []line) {
 	add := func(to int, left, right float64) {
 		part := ln.cut(from, to)
 		part.start.x, part.end.x = left, right
-		if len(part.words()) > 0 {
+		if part.hasWords() {
 			out = append(out, part)
 		}
 	}
@@ -108,14 +133,16 @@ type column struct{ left, right float64 }
 // alignedTable returns the table that the first rows make, and how many rows it
 // has, 0 if they make none.
 func alignedTable(rows []tableRow) (n int, text string) {
-	if len(rows[0].parts) < 2 {
+	if !rows[0].several() {
 		return 0, ""
 	}
 	var columns []column
 	last := 0 // rows up to the last of several cells
 	single := 0
-	for i, r := range rows {
-		if i >= maxRows || i > 0 && !r.follows(rows[i-1]) {
+	for i := range rows {
+		r := &rows[i]
+		r.part()
+		if i >= maxRows || i > 0 && !r.follows(&rows[i-1]) {
 			break
 		}
 		next, ok := fit(columns, r)
@@ -142,7 +169,7 @@ func alignedTable(rows []tableRow) (n int, text string) {
 }
 
 // follows reports whether a row is below another as those of a table are.
-func (r tableRow) follows(before tableRow) bool {
+func (r *tableRow) follows(before *tableRow) bool {
 	if len(r.parts) == 0 || len(before.parts) == 0 {
 		return false
 	}
@@ -152,7 +179,7 @@ func (r tableRow) follows(before tableRow) bool {
 }
 
 // fit adds the parts of a row to the columns. It is not ok where one stands in two.
-func fit(columns []column, r tableRow) ([]column, bool) {
+func fit(columns []column, r *tableRow) ([]column, bool) {
 	out := slices.Clone(columns)
 	margin := columnMargin * r.em
 	for _, p := range r.parts {
@@ -184,32 +211,35 @@ func fit(columns []column, r tableRow) ([]column, bool) {
 // rowsOf returns the cells of rows, and whether they are certainly a table's.
 func rowsOf(rows []tableRow) (cells, bool) {
 	var columns []column
-	for _, r := range rows {
+	for i := range rows {
 		var ok bool
-		if columns, ok = fit(columns, r); !ok {
+		if columns, ok = fit(columns, &rows[i]); !ok {
 			return nil, false
 		}
 	}
 	if len(columns) < 2 {
 		return nil, false
 	}
-	table := newCells(len(rows), len(columns))
-	full := 0
-	for i, r := range rows {
-		for _, p := range r.parts {
-			c := slices.IndexFunc(columns, func(c column) bool { return p.start.x >= c.left-0.01 && p.end.x <= c.right+0.01 })
-			if c < 0 || len(table[i][c]) > 0 || len(p.text) > maxAlignedLen {
-				return nil, false
-			}
-			table[i][c] = append(table[i][c], p)
-		}
-		if len(r.parts) >= 2 {
+	full, filled := 0, 0
+	for i := range rows {
+		if filled += len(rows[i].parts); rows[i].several() {
 			full++
 		}
 	}
 	if full < minTableRows || float64(full) < minFull*float64(len(rows)) ||
-		float64(table.filled()) < minFilledRows*float64(len(rows)*len(columns)) {
+		float64(filled) < minFilledRows*float64(len(rows)*len(columns)) {
 		return nil, false
+	}
+	table := newCells(len(rows), len(columns))
+	for i := range rows {
+		for j := range rows[i].parts { // each has a cell for itself
+			p := rows[i].parts[j : j+1 : j+1]
+			c := slices.IndexFunc(columns, func(c column) bool { return p[0].start.x >= c.left-0.01 && p[0].end.x <= c.right+0.01 })
+			if c < 0 || len(table[i][c]) > 0 || len(p[0].text) > maxAlignedLen {
+				return nil, false
+			}
+			table[i][c] = p
+		}
 	}
 	prose, told, fixed := 0, 0, 0
 	for _, r := range rows {

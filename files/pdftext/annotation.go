@@ -1,6 +1,7 @@
 package pdftext
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -60,8 +61,8 @@ func (in *interpreter) annotation(n node, res *resources, state graphicsState) {
 		if url == "" || rect == nil || strings.ContainsFunc(url, isControl) {
 			return
 		}
-		for i, box := range quads(n, *rect) {
-			in.out.links = append(in.out.links, link{box.turned(in.turn), url, i > 0})
+		for _, box := range quads(n, *rect) {
+			in.out.links = append(in.out.links, link{box.turned(in.turn), url})
 		}
 	case "Text", "Highlight", "Underline", "Squiggly", "StrikeOut", "Caret", "Square", "Circle", "Line", "Polygon",
 		"PolyLine", "Ink", "FileAttachment":
@@ -92,8 +93,8 @@ func quads(n node, rect rectangle) []rectangle {
 func (in *interpreter) comment(n node, rect *rectangle) {
 	contents := strings.Join(strings.Fields(decodeText(n.key("Contents").bytes())), " ")
 	author := strings.Join(strings.Fields(decodeText(n.key("T").bytes())), " ")
-	if contents == "" || contents == author {
-		return
+	if contents == "" || contents == author || n.key("StateModel").isString() {
+		return // nothing, or that somebody has accepted or marked another comment
 	}
 	by := ""
 	if author != "" {
@@ -108,7 +109,7 @@ func (in *interpreter) comment(n node, rect *rectangle) {
 	}
 	at := boxes[len(boxes)-1]
 	at.left = at.right
-	if n.key("QuadPoints").length() > 0 && in.out.repeats(contents, boxes) {
+	if in.out.repeats(contents, boxes) {
 		return
 	}
 	in.out.inset("[Comment"+by+": "+contents+"]", at)
@@ -140,6 +141,7 @@ func (in *interpreter) field(n node, rect *rectangle, res *resources, state grap
 	}
 	if len(drawn) > 0 {
 		in.out.insets = append(in.out.insets, slices.Clone(drawn))
+		in.out.held += len(drawn)
 	}
 	in.out.lines = in.out.lines[:first]
 	if !appearance.isStream() {
@@ -147,7 +149,7 @@ func (in *interpreter) field(n node, rect *rectangle, res *resources, state grap
 		if rect != nil {
 			at = rect.turned(in.turn)
 		}
-		in.out.inset(fieldValue(n), at)
+		in.out.inset(in.doc.fieldValue(n), at)
 	}
 }
 
@@ -186,14 +188,63 @@ func (r rectangle) fit(appearance node) matrix {
 	return matrix{x, 0, 0, y, r.left - drawn.left*x, r.bottom - drawn.bottom*y}
 }
 
-// fieldValue is the text of an annotation that was never drawn: a text or choice
-// field's value, or the contents of free text.
-func fieldValue(n node) string {
+// fieldValue is the text of an annotation that was never drawn: a text field's
+// value, a choice, or the contents of free text.
+func (d *document) fieldValue(n node) string {
 	if n.key("Subtype").name() == "FreeText" {
 		return decodeText(n.key("Contents").bytes())
 	}
-	if kind := n.field("FT").name(); kind == "Tx" || kind == "Ch" {
+	switch n.field("FT").name() {
+	case "Tx":
 		return decodeText(n.field("V").bytes())
+	case "Ch":
+		return d.choice(n)
 	}
 	return ""
+}
+
+// Bounds on the options that are looked at, of one list and of all.
+const (
+	maxOptions    = 200
+	maxAllOptions = 100_000
+)
+
+// choice is the text of a choice field (12.7.5.4): what is chosen or, of a list that
+// is always open, all options with what is chosen marked.
+func (d *document) choice(n node) string {
+	const combo = 1 << 17
+	chosen := map[string]bool{}
+	value := n.field("V")
+	if value.isString() {
+		chosen[value.bytes()] = true
+	}
+	for i := range min(value.length(), maxOptions) {
+		chosen[value.index(i).bytes()] = true
+	}
+	open := n.field("Ff").int()&combo == 0
+	var lines []string
+	options := n.field("Opt")
+	count := min(options.length(), maxOptions, maxAllOptions-d.options)
+	d.options += count
+	for i := range count {
+		exported, shown := options.index(i), options.index(i)
+		if exported.isArray() { // with another name in data
+			exported, shown = exported.index(0), exported.index(1)
+		}
+		isChosen := chosen[exported.bytes()] || chosen[shown.bytes()]
+		delete(chosen, exported.bytes())
+		delete(chosen, shown.bytes())
+		switch text := decodeText(shown.bytes()); {
+		case isChosen && open:
+			lines = append(lines, "☒ "+text)
+		case isChosen:
+			lines = append(lines, text)
+		case open:
+			lines = append(lines, "☐ "+text)
+		}
+	}
+	for _, other := range slices.Sorted(maps.Keys(chosen)) { // that the options lack
+		lines = append(lines, decodeText(other))
+	}
+	return strings.Join(lines, "\n")
 }

@@ -110,6 +110,9 @@ func hostileFiles() map[string][]byte {
 			many("0 65535 500 ", 20_000) + "]>>]>>"}.bytes(),
 		"same annotation": sample{page: "/Annots[" + many("5 0 R ", 100_000) + "]",
 			extra: []string{"<</Subtype/FreeText/Contents(" + many("x", 10_000) + ")>>"}}.bytes(),
+		"annotations in a circle": sample{page: "/Annots[5 0 R 6 0 R]", extra: []string{"<</Subtype/Text/Contents(c)/Popup 6 0 R/IRT 6 0 R/Parent 5 0 R>>",
+			"<</Subtype/Widget/FT/Ch/Opt 5 0 R/V 6 0 R/Parent 6 0 R/Popup 5 0 R/IRT 5 0 R/AP<</N 6 0 R>>>>"}}.bytes(),
+		"huge page":          bytes.Replace(plain, []byte("[0 0 600 800]"), []byte("[-1e300 0 1e300 99999999999999999999999]"), 1),
 		"length of a length": lengthChain(5000),
 		"encryption loop":    sample{trailer: "/Encrypt 5 0 R", extra: []string{"<</Filter 5 0 R/V 5 0 R/CF 5 0 R>>"}}.bytes(),
 	}

@@ -67,14 +67,14 @@ var combining = map[rune]rune{
 
 // accent joins p with the last glyph where one is an accent drawn over or under
 // the other, and reports whether it did.
-func (l *layout) accent(p placed) bool {
+func (l *layout) accent(p *placed) bool {
 	n := len(l.line.text)
 	if n == 0 || l.pending || utf8.RuneCountInString(p.text) != 1 || utf8.RuneCountInString(l.last.text) != 1 {
 		return false
 	}
 	r, _ := utf8.DecodeRuneInString(p.text)
 	last, _ := utf8.DecodeRuneInString(l.last.text)
-	if l.line.text[n-1] != last || !overlaps(p, l.last) {
+	if l.line.text[n-1] != last || !overlaps(p, &l.last) {
 		return false
 	}
 	composed := compose(last, r)
@@ -93,7 +93,7 @@ func (l *layout) accent(p placed) bool {
 }
 
 // overlaps reports whether the middles of two glyphs lie above each other.
-func overlaps(a, b placed) bool {
+func overlaps(a, b *placed) bool {
 	em := max(a.size, b.size)
 	middle := a.start.minus(b.start).times(0.5)
 	ends := a.end.minus(b.end).times(0.5)

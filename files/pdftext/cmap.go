@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -63,7 +64,7 @@ func codeOf(s string) (v uint32) {
 // parseCMap reads a CMap file. What makes no sense is left out.
 func parseCMap(data []byte) *cmap {
 	m := &cmap{single: map[uint32]string{}}
-	l := lexer{data: data}
+	l := streamLexer(data)
 	var operands []object
 	for total := 0; total < maxMappings; {
 		o := l.next()
@@ -76,7 +77,7 @@ func parseCMap(data []byte) *cmap {
 			m.operator(o.str, operands)
 			total += len(operands)
 			operands = operands[:0]
-			l.elements = 0
+			l.reset()
 		default:
 			if len(operands) < 4096 {
 				operands = append(operands, o)
@@ -115,7 +116,7 @@ func (m *cmap) operator(op string, operands []object) {
 		}
 	case "usecmap":
 		if n := len(operands); n > 0 {
-			m.base = operands[n-1].str
+			m.base = strings.Clone(operands[n-1].str)
 		}
 	case "def":
 		if n := len(operands); n >= 2 && operands[n-2].isName("WMode") {

@@ -44,7 +44,7 @@ type stream struct {
 // run draws a content stream.
 func (in *interpreter) run(data []byte, res *resources, state graphicsState) {
 	s := &stream{
-		interpreter: in, resources: res, lexer: lexer{data: data}, state: state,
+		interpreter: in, resources: res, lexer: streamLexer(data), state: state,
 		textMatrix: identityMatrix, lineMatrix: identityMatrix,
 	}
 	outer := in.marks.depth()
@@ -57,9 +57,12 @@ func (in *interpreter) run(data []byte, res *resources, state graphicsState) {
 		case stray:
 		case keyword:
 			in.doc.meter.operator()
+			if in.out.isCrowded() {
+				in.doc.meter.exceed("lines of a page")
+			}
 			s.operator(o.str, outer)
 			s.operands = s.operands[:0]
-			s.lexer.elements = 0
+			s.lexer.reset()
 		default:
 			if len(s.operands) < maxOperands {
 				s.operands = append(s.operands, o)

@@ -21,10 +21,9 @@ const (
 // entry says where an object is: at an offset of the file, or in an object
 // stream. The zero entry is a free one.
 type entry struct {
-	kind       entryKind
-	offset     int64
-	stream     int // number of the object stream
-	generation int
+	kind   entryKind
+	offset int64
+	stream int // number of the object stream
 }
 
 type entryKind uint8
@@ -48,7 +47,8 @@ type file struct {
 	cache   map[int]loaded
 	cached  int // bytes of objects in cache
 
-	streamEnds []int // offsets of endstream keywords, once asked for
+	open       []object // of the lexers, which take turns
+	streamEnds []int    // offsets of endstream keywords, once asked for
 	repaired   bool
 }
 
@@ -137,7 +137,7 @@ func (f *file) loadEntry(id int, e entry) (loaded, bool) {
 		if s == nil {
 			return loaded{}, false
 		}
-		o, ok := s.object(id, f.meter)
+		o, ok := s.object(id, f)
 		return loaded{value: o}, ok
 	}
 	return loaded{}, false
@@ -180,8 +180,11 @@ func (f *file) parseAt(offset int64) (h indirect, ok bool) {
 
 // parse reads an indirect object of data, which is the file up to some place.
 func (f *file) parse(data []byte, offset int) (h indirect, ok bool) {
-	l := lexer{data: data, pos: offset}
-	defer func() { f.meter.parse(l.pos - offset) }()
+	l := lexer{data: data, pos: offset, open: f.open}
+	defer func() {
+		f.open = l.open
+		f.meter.parse(l.pos - offset)
+	}()
 	id, generation := l.next(), l.next()
 	if id.kind != number || generation.kind != number || !l.accept("obj") {
 		return h, false

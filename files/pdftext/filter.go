@@ -38,7 +38,7 @@ func (f filter) apply(data []byte, limit int64) (out []byte, ok bool, err error)
 		out, err = decodeLZW(data, early, limit)
 		return f.unpredict(out), true, err
 	case "ASCIIHexDecode", "AHx":
-		return decodeHex(cutAt(data, '>')), true, nil
+		return decodeHex(make([]byte, 0, len(data)/2+1), cutAt(data, '>')), true, nil
 	case "ASCII85Decode", "A85":
 		return decode85(data, limit)
 	case "RunLengthDecode", "RL":
@@ -92,10 +92,9 @@ func hasZlibHeader(data []byte) bool {
 		(int(data[0])<<8|int(data[1]))%31 == 0 && data[1]&0x20 == 0
 }
 
-// decodeHex decodes hexadecimal digits, ignoring anything else; a missing last
-// digit is 0.
-func decodeHex(data []byte) []byte {
-	out := make([]byte, 0, len(data)/2+1)
+// decodeHex appends what hexadecimal digits stand for to out, ignoring anything
+// else; a missing last digit is 0.
+func decodeHex(out, data []byte) []byte {
 	high := -1
 	for _, c := range data {
 		x := hexDigit(c)

@@ -69,6 +69,26 @@ func FuzzContent(f *testing.F) {
 	})
 }
 
+// FuzzPage lays out a page with rules and annotations: what is found as tables, put
+// into lines and linked.
+func FuzzPage(f *testing.F) {
+	f.Add(ruled([]float64{50, 150, 250}, []float64{720, 700, 680})+rows(706, 20, []float64{55, 155}, []string{"a", "b"}, []string{"c", "d"}),
+		"<</Subtype/Widget/FT/Tx/V(x)/Rect[155 702 200 716]>><</Subtype/Link/Rect[50 700 90 712]/A<</URI(https://a.b/c)>>>>")
+	f.Add(rows(700, 14, []float64{50, 200, 300}, []string{"a", "b", "c"}, []string{"d", "e", "f"}, []string{"g", "h", "i"}),
+		"<</Subtype/Highlight/Contents(c)/T(Ann)/Rect[50 695 88 710]/QuadPoints[71 710 88 710 71 697 88 697]>><</Subtype/Widget/FT/Btn/AS/On/Rect[40 700 49 709]>>")
+	f.Add(at(50, 700, 10, "a list"), "<</Subtype/Widget/FT/Ch/V[(b)]/Opt[(a)[(b)(c)]]/Rect[50 600 99 690]>><</Subtype/FreeText/Contents(a\\rb)/Rect[0 0 9 9]>><</Subtype/Stamp/AP<</N 5 0 R>>/Rect[9 9 20 20]>>")
+	f.Fuzz(func(t *testing.T, content, annots string) {
+		data := sample{content: content, page: "/Annots[" + annots + "]", extra: []string{stringStream("/Subtype/Form/BBox[0 0 9 9]", at(1, 1, 5, "x"))}}.bytes()
+		res, err := Extract(t.Context(), bytes.NewReader(data), int64(len(data)), Limits{Total: 32 << 20, Operators: 1_000_000})
+		if err != nil && strings.Contains(err.Error(), "runtime error") {
+			t.Fatal(err)
+		}
+		if !utf8.ValidString(res.Text) {
+			t.Errorf("not UTF-8: %q", res.Text)
+		}
+	})
+}
+
 // FuzzFontProgram reads font programs of every kind.
 func FuzzFontProgram(f *testing.F) {
 	for file, key := range map[string]string{"groff.pdf": "FontFile3", "weasyprint.pdf": "FontFile2", "pdftex.pdf": "FontFile"} {

@@ -10,14 +10,15 @@ import (
 // and a cell is what none of them divides.
 
 const (
-	ruleSlack    = 3.0   // points between rules that are taken for one, or that meet
-	maxGridRules = 600   // of one direction on a page of tables
-	maxGridCells = 20000 // of one grid
-	minGridFill  = 0.4   // of the cells that rules make, that have text
-	minCellFill  = 0.5   // of the rows and columns that come of them
-	maxCellText  = 1500  // characters in a cell of a table
-	usualCell    = 300   // characters in its usual cell at most
-	maxListing   = 5     // short lines in a cell: more are no text that goes on
+	ruleSlack     = 3.0   // points between rules that are taken for one, or that meet
+	maxGridRules  = 600   // of one direction on a page of tables
+	maxGridCells  = 20000 // of one grid
+	minGridFill   = 0.4   // of the cells that rules make, that have text
+	minCellFill   = 0.5   // of the rows and columns that come of them
+	maxCellText   = 1500  // characters in a cell of a table
+	usualCell     = 300   // characters in its usual cell at most
+	maxLedColumns = 3     // of boxes at the ends of lines
+	maxListing    = 5     // short lines in a cell: more are no text that goes on
 )
 
 // grid is rules that cross each other.
@@ -189,7 +190,8 @@ func (g grid) take(blocks []block) []block {
 		rights[region] = max(rights[region], i%columns+1)
 	}
 	var out []block
-	at := -1 // where the table comes to stand
+	led := map[int]bool{} // rows with text to the left of the grid
+	at := -1              // where the table comes to stand
 	for _, b := range blocks {
 		ln := b.line
 		y := ln.start.y + 0.3*ln.size
@@ -213,6 +215,7 @@ func (g grid) take(blocks []block) []block {
 			continue
 		}
 		if first > 0 {
+			led[row] = true
 			out = append(out, block{line: ln.cut(0, words[first-1].to)})
 		}
 		if at < 0 {
@@ -241,6 +244,9 @@ func (g grid) take(blocks []block) []block {
 		}
 	}
 	text := g.finish(table, regions)
+	if columns <= maxLedColumns && len(led) >= minTableRows && 2*len(led) >= rows {
+		text = "" // boxes at the ends of the lines of a form
+	}
 	if text == "" {
 		return blocks
 	}

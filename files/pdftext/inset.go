@@ -20,12 +20,14 @@ const (
 
 	maxBeside = 500  // lines at one height that are looked at
 	maxJoined = 5000 // characters of a line that something is put into
+
+	maxInsetLines = 10_000 // of one inset, which the rest follows in the last
 )
 
 // inset adds text that is not drawn, line by line, in a box.
 func (l *layout) inset(s string, box rectangle) {
 	var lines []line
-	all := strings.Split(strings.ReplaceAll(s, "\r", "\n"), "\n")
+	all := strings.SplitN(strings.ReplaceAll(s, "\r", "\n"), "\n", maxInsetLines)
 	height := (box.top - box.bottom) / float64(len(all))
 	size := min(max(height*0.7, 1), insetSize)
 	for i, part := range all {
@@ -48,6 +50,7 @@ func (l *layout) inset(s string, box rectangle) {
 	}
 	if same := func(other []line) bool { return slices.EqualFunc(lines, other, line.isCopy) }; len(lines) > 0 && !slices.ContainsFunc(l.insets[max(0, len(l.insets)-maxCopies):], same) {
 		l.insets = append(l.insets, lines)
+		l.held += len(lines)
 	}
 }
 
@@ -335,9 +338,8 @@ func (ln line) insert(at int, runes []rune, places []float32) line {
 
 // link is an address behind a box on the page.
 type link struct {
-	box  rectangle
-	url  string
-	more bool // of a link that began in another line
+	box rectangle
+	url string
 }
 
 // Addresses may take so many bytes of a document, and a share of its text: a page
@@ -355,22 +357,30 @@ func (l *layout) insertLinks(lines []line) {
 	}
 	h := newHeights(lines)
 	spans := map[int][]linked{}
-	last := link{}
+	written := map[string]bool{} // addresses that the page has, as links or as text
 	for _, k := range l.links[:min(len(l.links), maxLinks)] {
-		goesOn := k.more || k.url == last.url && k.box.top <= last.box.top
-		last = k
-		if goesOn {
+		if written[k.url] {
 			continue
 		}
 		for _, i := range h.between(k.box.top, k.box.bottom-1) {
 			from, to, ok := lines[i].inBox(k.box)
+			if !ok {
+				continue
+			}
+			if text := string(lines[i].text[from:to]); isAddress(text, k.url) {
+				written[k.url] = true
+				break
+			} else if !isLinkText(text, k.url) {
+				continue
+			}
 			size := len(k.url) + 4
-			if !ok || !isLinkText(string(lines[i].text[from:to]), k.url) || l.addresses+size > linkBytes+(l.out.Len()+l.runes)/linkShare {
+			if l.addresses+size > linkBytes+(l.out.Len()+l.runes)/linkShare {
 				continue
 			}
 			l.addresses += size
+			written[k.url] = true
 			spans[i] = append(spans[i], linked{from, to, k.url})
-			break // a link has one line, or more boxes
+			break
 		}
 	}
 	for i, list := range spans {
@@ -425,12 +435,22 @@ func (ln line) inBox(box rectangle) (from, to int, ok bool) {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// isLinkText reports whether text is worth an address: it is none itself.
+// isLinkText reports whether text can stand for an address.
 func isLinkText(text, url string) bool {
-	_, short, _ := strings.Cut(strings.Trim(url, "<>/"), ":")
+	return markdown.IsLink(text, url) && strings.ContainsFunc(text, isWord)
+}
+
+// isAddress reports whether text is an address: that of the link, with or without
+// its scheme, the beginning of it where it goes on in the next line, or another one.
+func isAddress(text, url string) bool {
+	text = strings.ToLower(strings.Join(strings.Fields(text), ""))
+	if strings.Contains(text, "://") || strings.HasPrefix(text, "www.") {
+		return true
+	}
+	_, short, _ := strings.Cut(strings.ToLower(strings.Trim(url, "<>/")), ":")
 	short = strings.TrimPrefix(strings.TrimLeft(short, "/"), "www.")
-	return markdown.IsLink(text, url) && strings.ContainsFunc(text, isWord) &&
-		!strings.Contains(text, "://") && !strings.HasPrefix(text, "www.") && !strings.Contains(text, short)
+	text = strings.TrimPrefix(text, "mailto:")
+	return short != "" && strings.Contains(text, short) || strings.ContainsAny(text, "./@") && strings.HasPrefix(short, text)
 }
 
 // linked returns the line with a link.

@@ -1,7 +1,6 @@
 package pdftext
 
 import (
-	"hash/maphash"
 	"math"
 	"strings"
 	"unicode"
@@ -65,35 +64,13 @@ type gap struct {
 	from, to vector
 }
 
-// spot is a glyph in a cell of the page, to recognize what is drawn twice.
-type spot struct {
-	text       uint64 // the character, or a hash of several
-	size, x, y uint32 // bits of numbers, which are quicker to look up
-}
-
-func spotOf(text string, size, x, y float64) spot {
-	s := spot{0, math.Float32bits(float32(size)), math.Float32bits(float32(x) + 0), math.Float32bits(float32(y) + 0)}
-	r, n := utf8.DecodeRuneInString(text)
-	if s.text = uint64(r); n < len(text) {
-		s.text = maphash.String(spotSeed, text)
-	}
-	return s
-}
-
-var spotSeed = maphash.MakeSeed()
-
-// doubleShift is how far apart, in ems, two drawings of one glyph may be.
-const doubleShift = 0.1
-
-// maxSpots bounds the glyphs remembered of one page.
-const maxSpots = 200_000
-
 type layout struct {
 	out       strings.Builder
 	hyphen    bool // out lacks the hyphen that the last line ended in
 	outline   outline
 	lines     []line
 	insets    [][]line // what annotations add to the page
+	held      int      // lines of those
 	links     []link
 	compared  int // lines looked at for what comments mark
 	addresses int // bytes of addresses of links written
@@ -103,14 +80,21 @@ type layout struct {
 	hasLast   bool
 	pending   bool   // a space was shown
 	run       vector // where the glyphs began that follow each other to the right
-	spots     map[spot]vector
+	spots     spots
+	room      room
 	runes     int // held in lines
 }
 
-func newLayout() *layout { return &layout{spots: map[spot]vector{}} }
+func newLayout() *layout { return &layout{spots: newSpots()} }
 
 // size is how many bytes of text there are, about.
 func (l *layout) size() int { return l.out.Len() + l.runes }
+
+// maxPageLines bounds the lines of one page, which are all kept until it ends.
+const maxPageLines = 400_000
+
+// isCrowded reports whether a page has more lines than any that is to be read.
+func (l *layout) isCrowded() bool { return len(l.lines)+l.held > maxPageLines }
 
 // text returns the text so far with its headings, "" if there is nothing but page
 // breaks.
@@ -123,7 +107,7 @@ func (l *layout) text() string {
 }
 
 // place adds a glyph.
-func (l *layout) place(p placed) {
+func (l *layout) place(p *placed) {
 	if !p.start.finite() || !p.end.finite() {
 		return
 	}
@@ -154,7 +138,7 @@ func (l *layout) place(p placed) {
 	if !l.hasLast || len(l.line.text) == 0 {
 		l.run = p.start
 	}
-	l.hasLast, l.last = true, p
+	l.hasLast, l.last = true, *p
 }
 
 // extend lengthens the last glyph, which stands for several.
@@ -164,34 +148,9 @@ func (l *layout) extend(end vector) {
 	}
 }
 
-// isDouble reports whether the same glyph was drawn at the same place before,
-// as is done for bold letters and shadows.
-func (l *layout) isDouble(p placed) bool {
-	// Cells are twice as wide as the shift, so that four of them hold all
-	// places close enough.
-	shift := doubleShift * p.size
-	cell := func(v float64) float64 { return math.Floor(v / (2 * shift)) }
-	own := spotOf(p.text, p.size, cell(p.start.x), cell(p.start.y))
-	near := own
-	for _, dx := range [...]float64{-shift, shift} {
-		near.x = math.Float32bits(float32(cell(p.start.x+dx)) + 0)
-		for _, dy := range [...]float64{-shift, shift} {
-			near.y = math.Float32bits(float32(cell(p.start.y+dy)) + 0)
-			at, ok := l.spots[near]
-			if ok && at.minus(p.start).length() <= shift {
-				return true
-			}
-		}
-	}
-	if len(l.spots) < maxSpots {
-		l.spots[own] = p.start
-	}
-	return false
-}
-
 // separate decides what lies between the last glyph and p: nothing, a space, or
 // the end of the line.
-func (l *layout) separate(p placed, isBlank bool) {
+func (l *layout) separate(p *placed, isBlank bool) {
 	em := max(p.size, l.last.size)
 	move := p.start.minus(l.last.end)
 	along := move.dot(l.last.direction)
@@ -214,14 +173,14 @@ func (l *layout) separate(p placed, isBlank bool) {
 
 // isSpaced reports whether p and the glyph before it are letters of vertical text,
 // which has no words and is spaced to fill its columns.
-func (l *layout) isSpaced(p placed) bool {
+func (l *layout) isSpaced(p *placed) bool {
 	last, _ := utf8.DecodeLastRuneInString(l.last.text)
 	next, _ := utf8.DecodeRuneInString(p.text)
 	return p.vertical && l.last.vertical && isEastAsian(last) && isEastAsian(next)
 }
 
 // wide adds the space for a gap of so many ems.
-func (l *layout) wide(p placed, ems float64) {
+func (l *layout) wide(p *placed, ems float64) {
 	if ems > columnGap && len(l.line.text) > 0 {
 		l.line.gaps = append(l.line.gaps, gap{len(l.line.text), l.last.end, p.start})
 	}
@@ -234,7 +193,7 @@ func (l *layout) wide(p placed, ems float64) {
 
 // back handles a glyph that begins left of where the last one ended: a
 // right-to-left script drawn in its own order, or another line.
-func (l *layout) back(p placed, isBlank, rtl bool) {
+func (l *layout) back(p *placed, isBlank, rtl bool) {
 	em := max(p.size, l.last.size)
 	left := l.run.minus(p.end).dot(l.last.direction) // gap to the left of the last run
 	switch {
@@ -285,8 +244,11 @@ func (l *layout) space(r rune) {
 	l.pending = false
 }
 
-func (l *layout) append(p placed) {
+func (l *layout) append(p *placed) {
 	if len(l.line.text) == 0 {
+		if l.line.text == nil {
+			l.line.text, l.line.at = l.room.take()
+		}
 		l.line.start, l.line.direction, l.line.size, l.line.fixed, l.line.vertical = p.start, p.direction, p.size, p.fixed, p.vertical
 	}
 	for _, r := range p.text {
@@ -302,6 +264,39 @@ func (l *layout) append(p placed) {
 	l.line.end = p.end
 }
 
+// room is where the characters of lines are put, one line behind the other: lines
+// that grow by themselves are copied again and again.
+type room struct {
+	text  []rune
+	at    []float32
+	taken bool // by the line that is being made
+}
+
+const (
+	roomSize = 4096
+	lineRoom = 160 // characters: lines that are longer leave it
+)
+
+// take returns room for a line, nothing if the line has had some before.
+func (r *room) take() ([]rune, []float32) {
+	if r.taken {
+		return nil, nil
+	}
+	if len(r.text) < lineRoom {
+		r.text, r.at = make([]rune, roomSize), make([]float32, roomSize)
+	}
+	r.taken = true
+	return r.text[:0:lineRoom], r.at[:0:lineRoom]
+}
+
+// leave is told how many characters the line has that took room.
+func (r *room) leave(n int) {
+	if r.taken {
+		n = min(n, lineRoom)
+		r.text, r.at, r.taken = r.text[n:], r.at[n:], false
+	}
+}
+
 // breakAway ends the line; what comes next has nothing to do with it.
 func (l *layout) breakAway() {
 	l.breakLine(false)
@@ -312,10 +307,16 @@ func (l *layout) breakAway() {
 func (l *layout) breakLine(blank bool) {
 	l.pending = false
 	l.joinTail()
-	if len(l.line.text) > 0 {
+	n := len(l.line.text)
+	if n > 0 {
+		l.line.text, l.line.at = l.line.text[:n:n], l.line.at[:n:n]
 		l.line.blank = blank
 		l.lines = append(l.lines, l.line)
 	}
+	if l.line.tail != nil {
+		n = lineRoom // it is in the room, and behind the rest of the line
+	}
+	l.room.leave(n)
 	l.line = line{}
 }
 
@@ -339,9 +340,9 @@ func (l *layout) endPage() {
 	l.out.WriteByte('\f')
 	l.lines, l.insets, l.links = l.lines[:0], nil, nil
 	l.rules.clear()
-	l.runes, l.compared = 0, 0
+	l.runes, l.compared, l.held = 0, 0, 0
 	l.hasLast = false
-	clear(l.spots)
+	l.spots.clear()
 }
 
 // endHyphen gives the last line its hyphen back.

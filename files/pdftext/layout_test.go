@@ -9,7 +9,7 @@ import (
 func draw(l *layout, x, y float64, s string) {
 	for _, r := range s {
 		p := placed{text: string(r), start: vector{x, y}, end: vector{x + 5, y}, direction: vector{1, 0}, size: 10}
-		l.place(p)
+		l.place(&p)
 		x += 5
 	}
 }

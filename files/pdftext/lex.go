@@ -1,5 +1,10 @@
 package pdftext
 
+import (
+	"slices"
+	"strings"
+)
+
 // Lexical conventions (ISO 32000-2, 7.2), read the way real files need it: the
 // lexer serves the file body, content streams and CMaps, never fails, never
 // reads outside its bytes, and steps over what it cannot make sense of.
@@ -9,13 +14,38 @@ package pdftext
 const (
 	maxNesting  = 64
 	maxElements = 1 << 20
+	maxKept     = 4096 // elements kept together
 )
 
 type lexer struct {
 	data     []byte
+	source   string // the same as data, if strings may keep it; see streamLexer
 	pos      int
 	depth    int
 	elements int
+	open     []object // elements of the arrays and dictionaries that are being read
+	closed   []object // of those read since the last reset, if they are kept together
+	scratch  []byte
+}
+
+// streamLexer reads a content stream or a CMap, whose objects are done with soon:
+// strings are parts of data, and reset makes room for the elements of others.
+func streamLexer(data []byte) lexer {
+	return lexer{data: data, source: string(data), closed: make([]object, 0, 64)}
+}
+
+// reset ends the life of the objects that were read: an operator has had them.
+func (l *lexer) reset() {
+	l.elements = 0
+	l.closed = l.closed[:0]
+}
+
+// part is the bytes from one place to another.
+func (l *lexer) part(from, to int) string {
+	if l.source != "" {
+		return l.source[from:to]
+	}
+	return string(l.data[from:to])
 }
 
 func isSpace(c byte) bool {
@@ -128,37 +158,46 @@ func (l *lexer) word() object {
 		l.pos = start + n // "0.5Td": the operator comes next
 		return object{kind: number, num: v}
 	}
-	return object{kind: keyword, str: string(w)}
+	return object{kind: keyword, str: l.part(start, l.pos)}
 }
 
 // collect reads elements up to the end of an array or a dictionary.
 func (l *lexer) collect(k kind) object {
-	o := object{kind: k}
 	if l.depth >= maxNesting {
 		return object{kind: stray}
 	}
 	l.depth++
-	defer func() { l.depth-- }()
+	first := len(l.open)
 	for l.elements < maxElements {
 		x := l.next()
-		switch {
-		case x.kind == end:
-			return o.paired()
-		case x.kind == stray:
-			if k == array && x.str == "]" || k == dict && x.str == ">>" {
-				return o.paired()
-			}
-			continue
-		case x.kind == keyword && endsUnclosed(k, x.str):
+		if x.kind == end || x.kind == stray && (k == array && x.str == "]" || k == dict && x.str == ">>") {
+			break
+		}
+		if x.kind == keyword && endsUnclosed(k, x.str) {
 			l.pos -= len(x.str) // not an element but what follows
-			return o.paired()
-		case x.kind == keyword && x.str == "R" && o.foldRef():
+			break
+		}
+		if x.kind == stray || x.kind == keyword && x.str == "R" && l.foldRef(first) {
 			continue
 		}
-		o.items = append(o.items, x)
+		l.open = append(l.open, x)
 		l.elements++
 	}
+	o := object{kind: k, items: l.keep(l.open[first:])}
+	l.open = l.open[:first]
+	l.depth--
 	return o.paired()
+}
+
+// keep returns a copy of elements that lasts until the next reset or, in a lexer that
+// has none, for good.
+func (l *lexer) keep(elements []object) []object {
+	if l.closed == nil || len(elements) > cap(l.closed)-len(l.closed) && len(elements) > maxKept {
+		return slices.Clone(elements)
+	}
+	n := len(l.closed)
+	l.closed = append(l.closed, elements...)
+	return l.closed[n:len(l.closed):len(l.closed)]
 }
 
 // paired drops what stands where a dictionary needs a key.
@@ -189,20 +228,30 @@ func endsUnclosed(k kind, word string) bool {
 	return false
 }
 
-// foldRef replaces the two numbers at the end of o by a reference.
-func (o *object) foldRef() bool {
-	n := len(o.items)
-	if n < 2 || o.items[n-1].kind != number || o.items[n-2].kind != number {
+// foldRef replaces the last two numbers by a reference, if they are elements of the
+// array or dictionary whose elements begin at first.
+func (l *lexer) foldRef(first int) bool {
+	n := len(l.open)
+	if n < first+2 || l.open[n-1].kind != number || l.open[n-2].kind != number {
 		return false
 	}
-	o.items[n-2] = refTo(o.items[n-2].int())
-	o.items = o.items[:n-1]
+	l.open[n-2] = refTo(l.open[n-2].int())
+	l.open = l.open[:n-1]
 	return true
 }
 
 // literal reads a string in parentheses, behind the opening one.
 func (l *lexer) literal() string {
-	out := make([]byte, 0, 32)
+	start := l.pos
+	for l.pos < len(l.data) && isLiteral[l.data[l.pos]] {
+		l.pos++
+	}
+	if l.pos < len(l.data) && l.data[l.pos] == ')' {
+		l.pos++
+		return l.part(start, l.pos-1)
+	}
+	out := append(l.scratch[:0], l.data[start:l.pos]...)
+	defer func() { l.scratch = out[:0] }()
 	open := 1
 	for l.pos < len(l.data) {
 		c := l.data[l.pos]
@@ -226,6 +275,14 @@ func (l *lexer) literal() string {
 	}
 	return string(out)
 }
+
+// isLiteral tells the bytes of a string that stand for themselves.
+var isLiteral = func() (plain [256]bool) {
+	for c := range plain {
+		plain[c] = !strings.ContainsRune("()\\\r", rune(c))
+	}
+	return plain
+}()
 
 // escape appends what the escape sequence behind a backslash stands for.
 func (l *lexer) escape(out []byte) []byte {
@@ -277,7 +334,8 @@ func (l *lexer) hex() string {
 	for l.pos < len(l.data) && l.data[l.pos] != '>' {
 		l.pos++
 	}
-	out := decodeHex(l.data[start:l.pos])
+	out := decodeHex(l.scratch[:0], l.data[start:l.pos])
+	l.scratch = out[:0]
 	l.skipByte('>')
 	return string(out)
 }
@@ -290,10 +348,10 @@ func (l *lexer) name() string {
 		escaped = escaped || l.data[l.pos] == '#'
 		l.pos++
 	}
-	w := l.data[start:l.pos]
 	if !escaped {
-		return string(w)
+		return l.part(start, l.pos)
 	}
+	w := l.data[start:l.pos]
 	out := make([]byte, 0, len(w))
 	for i := 0; i < len(w); i++ {
 		if w[i] == '#' && i+2 < len(w) && hexDigit(w[i+1]) >= 0 && hexDigit(w[i+2]) >= 0 {

@@ -2,6 +2,7 @@ package pdftext
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -31,13 +32,14 @@ func TestLexer(t *testing.T) {
 		{") ] >> }", []object{{kind: stray, str: ")"}, {kind: stray, str: "]"}, {kind: stray, str: ">>"}, {kind: stray, str: "}"}}},
 	}
 	for _, test := range tests {
-		l := lexer{data: []byte(test.in)}
-		var got []object
-		for o := l.next(); o.kind != end; o = l.next() {
-			got = append(got, o)
-		}
-		if !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%q:\n got %v\nwant %v", test.in, got, test.want)
+		for _, l := range []lexer{{data: []byte(test.in)}, streamLexer([]byte(test.in))} {
+			var got []object
+			for o := l.next(); o.kind != end; o = l.next() {
+				got = append(got, o)
+			}
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("%q:\n got %v\nwant %v", test.in, got, test.want)
+			}
 		}
 	}
 }
@@ -52,6 +54,27 @@ func TestLexerReadsLoneReference(t *testing.T) {
 		if got := l.object(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: got %v, want %v", in, got, want)
 		}
+	}
+}
+
+// What a content stream has for one operator takes the place of what it had for the
+// last, however much that was.
+func TestStreamLexerKeepsElementsApart(t *testing.T) {
+	l := streamLexer([]byte("[[1][2 3]4] " + strings.Repeat("[5 6]", 100) + "x [7[8]]"))
+	first := l.next()
+	for range 100 {
+		if got := l.next(); len(got.items) != 2 || got.items[1].num != 6 {
+			t.Fatalf("got %v", got)
+		}
+	}
+	num := func(v float64) object { return object{kind: number, num: v} }
+	if want := arrayOf(arrayOf(num(1)), arrayOf(num(2), num(3)), num(4)); !reflect.DeepEqual(first, want) {
+		t.Errorf("got %v, want %v", first, want)
+	}
+	l.next()
+	l.reset()
+	if got, want := l.next(), arrayOf(num(7), arrayOf(num(8))); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -2,10 +2,13 @@ package pdftext
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
 // at shows a text at a place of the page.
@@ -109,6 +112,10 @@ func TestTables(t *testing.T) {
 		{"a word across a rule", ruled(xs, ys) + strings.Replace(full, "(Pears)", "(Pearsandapplesandplums)", 1), "Name\tCount\tPrice\nApples\t12\t3.40\nPearsandapplesandplums7\t2.15\n\f"},
 		{"no rules", rows(700, 14, wide, []string{"Name", "Count", "Price"}, []string{"Apples", "12", "3.40"}, []string{"Pears", "7", "2.15"}), table},
 		{"a frame", ruled([]float64{40, 560}, []float64{760, 40}) + rows(700, 14, wide, []string{"one"}, []string{"two"}), "one\ntwo\n\f"},
+		{"boxes at the ends of lines", ruled([]float64{400, 430, 500}, ys) + rows(706, 20, []float64{50, 405, 435}, []string{"Wages . . . .", "1a", "52"}, []string{"Tips . . . .", "1b", "3"}, []string{"Interest . . . .", "2", "0"}),
+			"Wages . . . .\t1a 52\nTips . . . .\t1b 3\nInterest . . . .\t2 0\n\f"},
+		{"boxes beside the names of rows", ruled([]float64{200, 300, 400}, ys) + rows(706, 20, []float64{50, 205, 305}, []string{"Wages", "1a", "52"}, []string{"Tips", "1b", "3"}, []string{"Interest", "2", "0"}),
+			"| Wages | 1a | 52 |\n| --- | --- | --- |\n| Tips | 1b | 3 |\n| Interest | 2 | 0 |\n\n\f"},
 		{"two rows are lines", rows(700, 14, wide, []string{"Name", "Count", "Price"}, []string{"Apples", "12", "3.40"}), "Name\tCount\tPrice\nApples\t12\t3.40\n\f"},
 		{"a list", rows(700, 14, []float64{50, 70}, []string{"1.", "one"}, []string{"2.", "two"}, []string{"3.", "three"}, []string{"4.", "four"}), "1. one\n2. two\n3. three\n4. four\n\f"},
 		{"contents", rows(700, 14, wide, []string{"1 One . . . .", "3"}, []string{"2 Two . . . .", "5"}, []string{"3 Three . . . .", "8"}, []string{"4 Four . . . .", "9"}),
@@ -156,11 +163,17 @@ func TestAnnotations(t *testing.T) {
 		{"a field of several lines", at(50, 700, 10, "Text") + at(200, 700, 10, "more"), []string{field(90, 690, `one\rtwo`)}, "Text\tmore\none\ntwo\n"},
 		{"fields in a table", ruled(xs, ys) + rows(706, 20, []float64{55, 155}, []string{"Name"}, []string{"City"}), []string{field(155, 702, "Ada"), field(155, 682, "London")}, "| Name | Ada |\n| --- | --- |\n| City | London |\n\n"},
 		{"check boxes", at(70, 700, 10, "yes") + at(120, 700, 10, "no"), []string{box(50, 698, "On"), box(105, 698, "Off")}, "☒ yes ☐ no\n"},
+		{"what is chosen in a combo box", at(50, 700, 10, "Fruit:"), []string{"<</Subtype/Widget/FT/Ch/Ff 131072/Rect[100 696 200 712]/V(2)/Opt[[(1)(Apple)][(2)(Pear)]]>>"}, "Fruit: Pear\n"},
+		{"a combo box to write into", at(50, 700, 10, "Fruit:"), []string{"<</Subtype/Widget/FT/Ch/Ff 393216/Rect[100 696 200 712]/V(Fig)/Opt[(Apple)(Pear)]>>"}, "Fruit: Fig\n"},
+		{"a list", at(50, 700, 10, "Fruits:"), []string{"<</Subtype/Widget/FT/Ch/Rect[50 630 200 690]/V[(Pear)(Fig)]/Opt[(Apple)(Pear)(Fig)]>>"}, "Fruits:\n☐ Apple\n☒ Pear\n☒ Fig\n"},
 		{"a note", at(50, 700, 10, "one two"), []string{note("/Subtype/Text/Rect[200 695 220 715]")}, "one two [Comment (Ann): really?]\n"},
 		{"a comment on words", at(50, 700, 10, "one two three"), []string{note("/Subtype/Highlight/Rect[50 695 88 710]/QuadPoints[71 710 88 710 71 697 88 697]")}, "one two [Comment (Ann): really?] three\n"},
 		{"a comment of what it marks", at(50, 700, 10, "one two three"), []string{strings.Replace(note("/Subtype/Highlight/Rect[50 695 88 710]/QuadPoints[71 710 88 710 71 697 88 697]"), "really?", "Two.", 1)}, "one two three\n"},
 		{"a comment of what two lines have", at(50, 700, 10, "one two") + at(50, 686, 10, "three four"), []string{strings.Replace(note("/Subtype/Underline/Rect[50 680 88 710]/QuadPoints[71 710 88 710 71 697 88 697 50 696 74 696 50 683 74 683]"), "really?", "two three", 1)}, "one two\nthree four\n"},
 		{"a comment of more than it marks", at(50, 700, 10, "one two three"), []string{strings.Replace(note("/Subtype/Highlight/Rect[50 695 88 710]/QuadPoints[71 710 88 710 71 697 88 697]"), "really?", "two?  No.", 1)}, "one two [Comment (Ann): two? No.] three\n"},
+		{"a comment of what is in its frame", at(50, 700, 10, "one two three"), []string{strings.Replace(note("/Subtype/Square/Rect[70 695 88 712]"), "really?", "two", 1)}, "one two three\n"},
+		{"a comment accepted", at(50, 700, 10, "one"), []string{note("/Subtype/Text/Rect[200 695 220 715]"), "<</Subtype/Text/Rect[200 695 220 715]/IRT 5 0 R/StateModel(Review)/State(Accepted)/T(Bob)/Contents(Accepted set by Bob)>>"}, "one [Comment (Ann): really?]\n"},
+		{"a note's window", at(50, 700, 10, "one"), []string{note("/Subtype/Text/Rect[200 695 220 715]/Popup 6 0 R"), note("/Subtype/Popup/Rect[300 600 400 700]/Parent 5 0 R")}, "one [Comment (Ann): really?]\n"},
 		{"a note that repeats its author", at(50, 700, 10, "one two"), []string{strings.Replace(note("/Subtype/Text/Rect[200 695 220 715]"), "really?", "Ann", 1)}, "one two\n"},
 		{"a comment twice", at(50, 700, 10, "one"), []string{note("/Subtype/Text/Rect[200 695 220 715]"), note("/Subtype/Text/Rect[200 695 220 715]/M(x)")}, "one [Comment (Ann): really?]\n"},
 		{"a hidden note", at(50, 700, 10, "one"), []string{note("/Subtype/Text/F 2/Rect[200 695 220 715]")}, "one\n"},
@@ -169,6 +182,14 @@ func TestAnnotations(t *testing.T) {
 		{"a link to the middle of a word", at(50, 700, 10, "see chapters, please"), []string{link(80, 697, 90, 710, "https://example.org/a")}, "see [chapters](https://example.org/a), please\n"},
 		{"two links", at(50, 700, 10, "one two"), []string{link(49, 697, 67, 710, "https://example.org/a"), link(69, 697, 90, 710, "https://example.org/b")}, "[one](https://example.org/a) [two](https://example.org/b)\n"},
 		{"a link of two lines", at(50, 700, 10, "one") + at(50, 688, 10, "two"), []string{link(49, 697, 67, 710, "https://example.org/a"), link(49, 685, 67, 697, "https://example.org/a")}, "[one](https://example.org/a)\ntwo\n"},
+		{"a link of two lines from the second on", at(50, 688, 10, "two") + at(50, 700, 10, "one"), []string{link(49, 685, 67, 697, "https://example.org/a"), link(49, 697, 67, 710, "https://example.org/a")}, "[two](https://example.org/a)\none\n"},
+		{"two links to one page", at(50, 700, 10, "one two three"), []string{link(49, 697, 67, 710, "https://example.org/a"), link(89, 697, 110, 710, "https://example.org/b"), link(69, 697, 87, 710, "https://example.org/a")}, "[one](https://example.org/a) two [three](https://example.org/b)\n"},
+		{"an address without its scheme", at(50, 700, 10, "example.org/a"), []string{link(49, 697, 120, 710, "https://www.example.org/a")}, "example.org/a\n"},
+		{"an address of two lines", at(50, 700, 10, "example.org/a/very") + at(50, 688, 10, "long/address"), []string{link(49, 697, 150, 710, "https://example.org/a/very/long/address"), link(49, 685, 150, 697, "https://example.org/a/very/long/address")}, "example.org/a/very\nlong/address\n"},
+		{"an address in other letters", at(50, 700, 10, "Example.ORG"), []string{link(49, 697, 120, 710, "https://example.org/")}, "Example.ORG\n"},
+		{"a mail address", at(50, 700, 10, "ada@example.org"), []string{link(49, 697, 140, 710, "mailto:ada@example.org?subject=hi")}, "ada@example.org\n"},
+		{"the name of a host is no word", at(50, 700, 10, "example"), []string{link(49, 697, 100, 710, "https://example.org/a")}, "[example](https://example.org/a)\n"},
+		{"a link within the document", at(50, 700, 10, "one"), []string{"<</Subtype/Link/Rect[49 697 67 710]/Dest[3 0 R/Fit]>>", "<</Subtype/Link/Rect[49 697 67 710]/A<</S/GoTo/D(chapter)>>>>", link(49, 697, 67, 710, "#chapter")}, "one\n"},
 		{"an address", at(50, 700, 10, "at www.example.org/a now"), []string{link(60, 697, 145, 710, "https://example.org/a")}, "at www.example.org/a now\n"},
 		{"a link to a file", at(50, 700, 10, "one"), []string{link(49, 697, 67, 710, "file:///etc/passwd")}, "one\n"},
 		{"a link with brackets", at(50, 700, 10, "one"), []string{link(49, 697, 67, 710, `https://example.org/\(a\)`)}, "[one](<https://example.org/(a)>)\n"},
@@ -185,6 +206,21 @@ func TestAnnotations(t *testing.T) {
 				t.Errorf("got %q, %v, want %q", got.Text, err, c.want)
 			}
 		})
+	}
+}
+
+// TestPageOfTooManyLines has a page whose lines would take the memory of a document of
+// many thousand pages, as content and in fields.
+func TestPageOfTooManyLines(t *testing.T) {
+	many := strings.Repeat
+	for name, data := range map[string][]byte{
+		"content": sample{content: "BT /F 0.001 Tf 50 400 Td " + many("0.001 1 Td(a)Tj 0.001 -1 Td(b)Tj ", maxPageLines/2+9)}.bytes(),
+		"fields":  sample{page: "/Annots[" + many("<</Subtype/Widget/FT/Tx/V 5 0 R/Rect[0 0 600 50]>>", 100) + "]", extra: []string{"(" + many(`x\n`, 9000) + ")"}}.bytes(),
+	} {
+		_, err := Extract(t.Context(), bytes.NewReader(data), int64(len(data)), Limits{})
+		if !errors.Is(err, reading.ErrTooLarge) {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 
@@ -205,6 +241,9 @@ func TestPagesOfNothingButTables(t *testing.T) {
 		"one path":    sample{content: many("0 0 m 600 0 l 600 800 l\n", 100_000) + "S"}.bytes(),
 		"cells":       sample{content: many("1 0 0 1 0 -0.01 cm\n"+row, 1500)}.bytes(),
 		"annotations": sample{content: many(at(0, 700, 5, many("word ", 100)), 30), page: "/Annots[" + annots + "]"}.bytes(),
+		"lists":       sample{page: "/Annots[" + many("<</Subtype/Widget/FT/Ch/Opt 5 0 R/V(q)/Rect[0 0 600 50]>>", 20_000) + "]", extra: []string{"[" + many("(option)", 200) + "]"}}.bytes(),
+		"appearances": sample{page: "/Annots[" + many("<</Subtype/Widget/AP<</N 5 0 R>>/Rect[0 0 600 700]>>", 20_000) + "]", extra: []string{flateStream("/Subtype/Form/BBox[0 0 600 800]/Resources<</Font<</F 3 0 R>>>>", at(50, 700, 10, "a")+at(50, 600, 10, "b"))}}.bytes(),
+		"frames":      sample{content: many(at(0, 700, 5, "word"), 3000), page: "/Annots[" + many("<</Subtype/Square/Contents(x)/Rect[0 0 600 800]>>", 20_000) + "]"}.bytes(),
 		"same height": sample{content: many(at(0, 700, 5, "a")+at(0, 701, 5, "b"), 5000), page: "/Annots[" + annots + "]"}.bytes(),
 	} {
 		start := time.Now()

@@ -31,7 +31,12 @@ func (v vector) dot(w vector) float64   { return v.x*w.x + v.y*w.y }
 func (v vector) cross(w vector) float64 { return v.x*w.y - v.y*w.x }
 func (v vector) length() float64        { return math.Hypot(v.x, v.y) }
 func (v vector) times(f float64) vector { return vector{v.x * f, v.y * f} }
-func (v vector) finite() bool           { return !math.IsNaN(v.x+v.y) && !math.IsInf(v.x+v.y, 0) }
+
+// finite reports whether both numbers are, and are not too large to be added.
+func (v vector) finite() bool {
+	sum := v.x + v.y
+	return sum-sum == 0 // NaN of anything else
+}
 
 // unit is the direction of v, to the right if v has none.
 func (v vector) unit() vector {

@@ -48,14 +48,15 @@ func (f *file) objectStream(id int) *objectStream {
 }
 
 // object returns the object with the given number.
-func (s *objectStream) object(id int, m *meter) (object, bool) {
+func (s *objectStream) object(id int, f *file) (object, bool) {
 	offset, ok := s.offsets[id]
 	if !ok {
 		return object{}, false
 	}
-	l := lexer{data: s.data, pos: offset}
+	l := lexer{data: s.data, pos: offset, open: f.open}
 	o := l.object()
-	m.parse(l.pos - offset)
+	f.open = l.open
+	f.meter.parse(l.pos - offset)
 	if o.kind == end || o.kind == stray {
 		o = object{}
 	}

@@ -57,7 +57,9 @@ func (d *document) readPage(p page, out *layout) {
 		if !d.meter.alive() {
 			return
 		}
-		in.annotation(n, res, start)
+		if in.annotation(n, res, start); in.out.isCrowded() {
+			d.meter.exceed("lines of a page")
+		}
 	}
 }
 

@@ -92,10 +92,11 @@ type Result struct {
 // and may be called concurrently. Cancelling ctx stops it within moments with
 // the cause of the cancellation.
 //
-// It fails with reading.ErrFormat, reading.ErrPassword, reading.ErrDamaged when no page can be found,
-// reading.ErrTooLarge when a limit is passed, and reading.ErrUndecodable when more than half of
-// the glyphs shown have no known character; the counts of Result are set then. A file
-// that is cut short or damaged is no error as long as pages are left.
+// It fails with reading.ErrFormat, reading.ErrPassword, reading.ErrDamaged when no
+// page can be found, reading.ErrTooLarge when a limit is passed, and
+// reading.ErrUndecodable when more than half of the glyphs shown have no known
+// character; the counts of Result are set then. A file that is cut short or damaged
+// is no error as long as pages are left.
 func Extract(ctx context.Context, r io.ReaderAt, size int64, limits Limits) (Result, error) {
 	limits = limits.withDefaults()
 	if size > limits.File {

@@ -121,6 +121,7 @@ type document struct {
 	forms     map[int][]byte // decoded form XObjects, by identity
 	formBytes int
 	hidden    map[int]bool // optional content groups that are off, by identity
+	options   int          // of choice fields that were looked at
 	glyphs    int
 	unmapped  int
 }

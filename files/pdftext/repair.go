@@ -65,7 +65,7 @@ func (s *scanner) visit(at int) {
 	if !ok || id > maxObjectNumber || generation > 65535 {
 		return
 	}
-	f.scanned[id] = entry{kind: entryPlain, offset: int64(pos), generation: generation}
+	f.scanned[id] = entry{kind: entryPlain, offset: int64(pos)}
 	if len(f.scanned) > f.meter.limits.Objects {
 		f.meter.exceed("objects")
 	}
@@ -161,7 +161,7 @@ func (s *scanner) unpack(id int, wanted bool) (catalog int, found bool) {
 		}
 		f.scanned[member] = entry{kind: entryPacked, stream: id}
 		if wanted {
-			if o, _ := stream.object(member, f.meter); o.get("Type").isName("Catalog") {
+			if o, _ := stream.object(member, f); o.get("Type").isName("Catalog") {
 				catalog, found = member, true
 			}
 		}

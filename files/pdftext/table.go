@@ -40,9 +40,9 @@ func findTables(lines []line, r *ruling) []block {
 type cells [][][]line
 
 func newCells(rows, columns int) cells {
-	c := make(cells, rows)
+	c, all := make(cells, rows), make([][]line, rows*columns)
 	for i := range c {
-		c[i] = make([][]line, columns)
+		c[i] = all[i*columns : (i+1)*columns : (i+1)*columns]
 	}
 	return c
 }
@@ -116,6 +116,11 @@ func cellText(lines []line) string {
 type word struct {
 	from, to    int
 	left, right float64
+}
+
+// hasWords reports whether a line is more than spaces.
+func (ln line) hasWords() bool {
+	return slices.ContainsFunc(ln.text, func(r rune) bool { return r != ' ' && r != '\t' })
 }
 
 // words returns the words of a line.

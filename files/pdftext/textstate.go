@@ -112,11 +112,12 @@ func (s *stream) show(raw string) {
 	if t.font == nil {
 		t.font = fallbackFont()
 	}
+	pen := s.pen()
 	for g := range t.font.glyphs(raw) {
 		if !s.doc.meter.alive() {
 			return
 		}
-		s.showGlyph(g)
+		s.showGlyph(g, &pen)
 	}
 }
 
@@ -130,56 +131,79 @@ const (
 // fillAndStroke is the text rendering mode that makes letters heavier.
 const fillAndStroke = 2
 
-// showGlyph places one glyph and moves on by its width.
-func (s *stream) showGlyph(g glyph) {
+// pen is what the glyphs of a string have in common.
+type pen struct {
+	toPage   matrix // from text space, but for the place in it
+	size     float64
+	along    vector // the direction of horizontal text, a unit vector
+	down     vector // of vertical text
+	tracking bool   // character spacing is part of the glyphs
+	vertical bool
+	bold     bool
+	fixed    bool
+}
+
+func (s *stream) pen() pen {
 	t := &s.state.text
-	toPage := s.textMatrix.then(s.state.ctm)
-	rendering := matrix{t.size * t.scale, 0, 0, t.size, 0, t.rise}.then(toPage)
+	p := pen{toPage: s.textMatrix.then(s.state.ctm), vertical: t.font.vertical(), bold: t.font.bold || t.mode == fillAndStroke, fixed: t.font.fixed}
+	rendering := matrix{t.size * t.scale, 0, 0, t.size, 0, t.rise}.then(p.toPage)
+	// Character spacing is tracking, and as good as part of the glyph, unless
+	// it sets the cells of a table apart or stands in for a word space.
+	p.tracking = t.charSpace <= maxTracking*math.Abs(t.size) && s.shown >= minTracked
+	p.size = vector{rendering[2], rendering[3]}.length()
+	p.down = vector{-rendering[2], -rendering[3]}.unit()
+	p.along = vector{rendering[0], rendering[1]}
+	if t.size < 0 && !p.vertical {
+		p.along = p.along.times(-1)
+	}
+	p.along = p.along.unit()
+	return p
+}
+
+// showGlyph places one glyph and moves on by its width.
+func (s *stream) showGlyph(g glyph, pen *pen) {
+	t := &s.state.text
+	at := s.state.ctm.apply(vector{s.textMatrix[4], s.textMatrix[5]})
+	pen.toPage[4], pen.toPage[5] = at.x, at.y
 
 	spacing := t.charSpace
 	if g.isSpace {
 		spacing += t.wordSpace
 	}
-	// Character spacing is tracking, and as good as part of the glyph, unless
-	// it sets the cells of a table apart or stands in for a word space.
-	extent, vertical := spacing, t.font.vertical()
-	if t.charSpace > maxTracking*math.Abs(t.size) || s.shown < minTracked {
-		extent = 0
+	extent := 0.0
+	if pen.tracking {
+		extent = spacing
 	}
-	start, direction := rendering, vector{rendering[0], rendering[1]}
-	advance, end := translation((g.width*t.size+spacing)*t.scale, 0), translation((g.width*t.size+extent)*t.scale, 0)
-	switch {
-	case vertical && s.shown <= 2 && !startsEastAsian(g.text):
+	p := placed{text: g.text, size: pen.size, direction: pen.along, bold: pen.bold, fixed: pen.fixed, vertical: pen.vertical}
+	from := vector{0, t.rise}
+	advance, end := vector{(g.width*t.size + spacing) * t.scale, 0}, vector{(g.width*t.size + extent) * t.scale, 0}
+	if pen.vertical {
+		advance, end = vector{0, spacing - g.width*t.size}, vector{0, extent - g.width*t.size}
+		p.direction = pen.down
+	}
+	if pen.vertical && s.shown <= 2 && !startsEastAsian(g.text) {
 		// Placed by itself, mostly in a usual line. The place is above its middle.
-		toPage = translation(-g.across*t.size*t.scale/2, -aboveMiddle*t.size).then(toPage)
-		start = translation(0, t.rise).then(toPage)
-		vertical = false
-		advance, end = translation(0, spacing-g.width*t.size), translation(g.across*t.size*t.scale, 0)
-	case vertical:
-		direction = vector{-rendering[2], -rendering[3]}
-		advance, end = translation(0, spacing-g.width*t.size), translation(0, extent-g.width*t.size)
-	case t.size < 0:
-		direction = direction.times(-1)
+		aside := pen.toPage.apply(vector{-g.across * t.size * t.scale / 2, -aboveMiddle * t.size})
+		pen.toPage[4], pen.toPage[5] = aside.x, aside.y
+		p.vertical, p.direction = false, pen.along
+		end = vector{g.across * t.size * t.scale, 0}
 	}
-	after := translation(0, t.rise).then(end).then(toPage)
-	s.textMatrix = advance.then(s.textMatrix)
+	p.start = pen.toPage.apply(from)
+	p.end = pen.toPage.apply(vector{end.x, end.y + t.rise})
+	next := s.textMatrix.apply(advance)
+	s.textMatrix[4], s.textMatrix[5] = next.x, next.y
 
-	p := placed{
-		text: g.text, start: vector{start[4], start[5]}, end: vector{after[4], after[5]},
-		size: vector{rendering[2], rendering[3]}.length(), direction: direction.unit(),
-		bold: t.font.bold || t.mode == fillAndStroke, fixed: t.font.fixed, vertical: vertical,
-	}
 	if t.font.type3 { // its font size says little
 		if h := p.end.minus(p.start).length(); h > 0 && (p.size < h/3 || p.size > h*20) {
 			p.size = h
 		}
 	}
-	s.emit(g, p)
+	s.emit(g, &p)
 }
 
 // emit hands a glyph to the layout unless it cannot be seen, and counts those
 // that can and whose character is not known.
-func (s *stream) emit(g glyph, p placed) {
+func (s *stream) emit(g glyph, p *placed) {
 	if s.marks.hidden > 0 || s.page != nil && !s.page.holds(p.start) {
 		return
 	}

@@ -116,7 +116,7 @@ func (f *file) readSubsection(l *lexer, first, count int) bool {
 		}
 		e := entry{}
 		if use.str == "n" {
-			e = entry{kind: entryPlain, offset: int64(offset.int()), generation: generation.int()}
+			e = entry{kind: entryPlain, offset: int64(offset.int())}
 		}
 		f.enter(id, e)
 	}
@@ -176,7 +176,7 @@ func packedEntry(data []byte, widths [3]int) entry {
 	}
 	switch field[0] {
 	case 1:
-		return entry{kind: entryPlain, offset: field[1], generation: int(field[2])}
+		return entry{kind: entryPlain, offset: field[1]}
 	case 2:
 		return entry{kind: entryPacked, stream: int(field[1])}
 	}

@@ -1,21 +1,24 @@
 // Package wordtext reads Word documents of every generation, by what they are
 // and not by what they are called.
 //
-// Packages docxtext and doctext are the next to read.
+// Packages docxtext and doctext are the next to read, and rtftext.
 package wordtext
 
 import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc/files/doctext"
 	"github.com/seed-506d8e5d/svc/files/docxtext"
 	"github.com/seed-506d8e5d/svc/files/reading"
+	"github.com/seed-506d8e5d/svc/files/rtftext"
 )
 
 // Reader reads .doc and .docx files, and their kin with macros and templates. A
-// file under the other's name is read as what its bytes are.
+// file under the other's name is read as what its bytes are, and so is RTF, which
+// Word opens under any of their names.
 type Reader struct{}
 
 var _ reading.Reader = Reader{}
@@ -41,8 +44,12 @@ const compoundMagic = "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"
 // Read implements [reading.Reader].
 func (Reader) Read(ctx context.Context, r io.ReaderAt, size int64) (reading.Text, error) {
 	magic := make([]byte, len(compoundMagic))
-	if n, _ := r.ReadAt(magic, 0); string(magic[:n]) == compoundMagic {
+	n, _ := r.ReadAt(magic, 0) // what is too short is no document
+	switch magic := string(magic[:n]); {
+	case magic == compoundMagic:
 		return doctext.Extract(ctx, r, size)
+	case strings.HasPrefix(magic, rtftext.Magic):
+		return rtftext.Extract(ctx, r, size)
 	}
 	text, err := docxtext.Extract(ctx, r, size)
 	if errors.Is(err, reading.ErrFormat) { // Word 2 and before used no container

@@ -43,6 +43,7 @@ func TestReadsByTheBytes(t *testing.T) {
 		{"an encrypted .doc", read(t, "../doctext/testdata/password.doc"), reading.Text{}, reading.ErrPassword},
 		{"an encrypted .docx", read(t, "testdata/password.docx"), reading.Text{}, reading.ErrPassword},
 		{"a PDF", []byte("%PDF-1.7 and so on"), reading.Text{}, reading.ErrFormat},
+		{"RTF", []byte(`{\rtf1\ansi The text of a letter.}`), reading.Text{Text: "The text of a letter.\n"}, nil},
 		{"nothing", nil, reading.Text{}, reading.ErrFormat},
 		{"a cut .docx", docx[:4000], reading.Text{}, reading.ErrDamaged},
 	} {

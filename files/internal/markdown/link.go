@@ -21,6 +21,16 @@ func Address(url string) string {
 	return url
 }
 
+// Picture returns a picture that is described as its author did, "" for one that is
+// not.
+func Picture(description string) string {
+	text := strings.Join(strings.Fields(description), " ")
+	if text == "" {
+		return ""
+	}
+	return "![" + text + "]()"
+}
+
 // IsLink reports whether text can stand for an address: it has words of its own,
 // on one line, and is not the address itself, in full or without its beginning.
 func IsLink(text, address string) bool {
