@@ -19,8 +19,8 @@ type (
 )
 
 // CreateConversation stores a new conversation with tags and up to 20 items, both
-// optional: user messages, or with Options.AnyItems items of any kind. The error is Denied for an organization with zero
-// data retention.
+// optional: user messages, or with Options.AnyItems items of any kind. The error is
+// Denied for an organization with zero data retention.
 func (s *Service) CreateConversation(ctx context.Context, caller Caller, metadata map[string]string, items []conversations.Item) (conversations.Conversation, error) {
 	return s.conversations.Create(ctx, caller, metadata, items)
 }
@@ -49,8 +49,8 @@ func (s *Service) DeleteConversation(ctx context.Context, caller Caller, id stri
 }
 
 // AddConversationItems adds 1 to 20 items, as CreateConversation takes them, behind
-// what was written last to a conversation, and returns them as they are stored. The error is NotFound
-// or Invalid.
+// what was written last to a conversation, and returns them as they are stored. The
+// error is NotFound or Invalid.
 func (s *Service) AddConversationItems(ctx context.Context, caller Caller, id string, items []conversations.Item) ([]conversations.Item, error) {
 	return s.conversations.AddItems(ctx, caller, id, items)
 }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/internal/defaults"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/replicas"
@@ -66,16 +66,8 @@ type Service struct {
 
 // New returns a Service over a store, which it does not close.
 func New(o Options) *Service {
-	s := &Service{store: storage.Use(o.Store), replicas: o.Replicas, anyItems: o.AnyItems, now: o.Now, newID: o.NewID, log: o.Log}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	if s.newID == nil {
-		s.newID = ids.New
-	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
+	s := &Service{store: storage.Use(o.Store), replicas: o.Replicas, anyItems: o.AnyItems}
+	s.now, s.newID, s.log = defaults.For(o.Now, o.NewID, o.Log)
 	return s
 }
 

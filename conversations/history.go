@@ -64,6 +64,8 @@ type Point struct {
 	Kept         Kept    // of the turn before, where it is still there
 
 	known *known // where the history is kept
+	last  Entry  // of the history; without an item where that is empty
+	age   uint64 // of the store when it was read
 }
 
 // maxHistory is how many bytes the items of a history may take in the store. It
@@ -78,7 +80,7 @@ const maxHistory = 64 << 20
 // or was cancelled an Invalid error, and a history that no model could read a
 // Rejected one.
 func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous, conversation string) (*Point, error) {
-	p := &Point{}
+	p := &Point{age: s.store.Age()}
 	if previous == "" && conversation == "" {
 		return p, nil
 	}
@@ -89,17 +91,14 @@ func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous
 	var c Conversation
 	err := s.view(ctx, caller, func(tx storage.Tx) (err error) {
 		if previous != "" {
-			err = p.behindTurn(tx, previous)
+			c, err = p.behindTurn(tx, previous)
 		} else {
-			err = p.behindHead(tx, conversation)
+			c, err = p.behindHead(tx, conversation)
 		}
 		if err != nil {
 			return err
 		}
-		if c, err = get(tx, p.Conversation); err != nil {
-			return err
-		}
-		known, rest, kept := s.recent.begin(ns, c, p.Lineage)
+		known, rest, kept := s.recent.begin(ns, c, p.Lineage, s.store.Age())
 		p.Kept = kept
 		p.Entries, err = load(tx, c.ID, rest, known)
 		return err
@@ -107,57 +106,110 @@ func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous
 	if err != nil {
 		return nil, err
 	}
-	p.known = s.recent.keep(ns, c, p.Lineage, p.Entries)
+	if n := len(p.Entries); n > 0 {
+		p.last = p.Entries[n-1]
+	}
+	p.known = s.recent.keep(ns, c, p.Lineage, p.Entries, p.age)
 	p.Entries = slices.Clip(p.Entries) // what is behind them belongs to who continues from them next
 	return p, nil
 }
 
-func (p *Point) behindTurn(tx storage.Tx, id string) error {
-	t, err := getTurn(tx, id)
+func (p *Point) behindTurn(tx storage.Tx, id string) (Conversation, error) {
+	t, c, err := turnWithin(tx, id)
 	if err != nil {
-		return err
+		return c, err
 	}
 	if t.Running {
-		return fault.Invalidf("previous_response_id", "The response %q is still in progress: it cannot be continued from before it has completed.", id)
+		return c, fault.Invalidf("previous_response_id", "The response %q is still in progress: it cannot be continued from before it has completed.", id)
 	}
 	if t.Dead {
-		return fault.Invalidf("previous_response_id", "The response %q did not complete: it cannot be continued from.", id)
+		return c, fault.Invalidf("previous_response_id", "The response %q did not complete: it cannot be continued from.", id)
 	}
 	run := t.Items
 	if t.From != 0 {
 		run.First = t.From
 	}
 	p.Conversation, p.Lineage = t.Conversation, t.History.With(run)
-	return nil
+	return c, nil
 }
 
-func (p *Point) behindHead(tx storage.Tx, id string) error {
+func (p *Point) behindHead(tx storage.Tx, id string) (Conversation, error) {
+	storage.Prefetch(tx, headKey(id), conversationKey(id))
 	h, err := readHead(tx, id)
+	if err != nil {
+		return Conversation{}, err
+	}
 	p.Conversation, p.Lineage = id, h.history()
-	return err
+	return get(tx, id)
 }
 
-// load reads the items of a lineage behind those that come before it: one scan
-// per range.
+// check returns an error where the store has lost what the point is behind. What
+// was written before the last item is there where that is.
+func (p *Point) check(tx storage.Tx) error {
+	if p.last.Item == nil {
+		return nil
+	}
+	data, err := tx.Get(itemKey(p.Conversation, p.last.Seq))
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	if err == nil {
+		e, err := decodeEntry(p.last.Seq, data)
+		if err != nil {
+			return err
+		}
+		if e.Turn == p.last.Turn && e.Item.ItemID() == p.last.Item.ItemID() {
+			return nil
+		}
+	}
+	return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "What the turn continues from is not there any more. Try again.",
+		Err: errors.New("conversations: the store has lost the history of a turn, or its last item was deleted")}
+}
+
+// maxBeside is how many items that are not of a history are read rather than begin
+// another scan behind them.
+const maxBeside = 16
+
+// load reads the items of a lineage behind those that come before it: one scan for
+// each run of ranges that have little between them.
 func load(tx storage.Tx, conversation string, l Lineage, entries []Entry) ([]Entry, error) {
 	size := 0
 	for i := range entries {
 		size += entries[i].size
 	}
-	for _, r := range l {
-		for found, err := range tx.Scan(storage.Range{Start: itemKey(conversation, r.First), End: itemKey(conversation, r.End)}) {
+	for len(l) > 0 {
+		run := l[:l.near()]
+		beside := 0
+		for found, err := range tx.Scan(storage.Range{Start: itemKey(conversation, run[0].First), End: itemKey(conversation, run[len(run)-1].End)}) {
 			if err != nil {
 				return nil, err
 			}
+			seq, err := seqOf(found.Key)
+			if err != nil {
+				return nil, err
+			}
+			for seq >= run[0].End {
+				run, l = run[1:], l[1:]
+			}
+			if seq < run[0].First {
+				if beside++; beside > maxBeside {
+					break // what is there was written later
+				}
+				continue
+			}
+			beside = 0
 			if size += len(found.Value); size > maxHistory {
 				return nil, fault.ContextLength("The history is longer than any model's context window: it has more than %d MiB.", maxHistory>>20)
 			}
-			e, err := readEntry(found)
+			e, err := decodeEntry(seq, found.Value)
 			if err != nil {
 				return nil, err
 			}
 			e.size = len(found.Value)
 			entries = append(entries, e)
+		}
+		if beside <= maxBeside {
+			l = l[len(run):]
 		}
 	}
 	return entries, nil
@@ -184,17 +236,21 @@ type Draft struct {
 // NotFound where the conversation has been deleted meanwhile, TooLarge for items
 // that the store cannot hold, and has the cause [ErrEnded] for a turn that was
 // begun and has been ended.
-func (s *Service) Write(tx storage.Tx, d *Draft) error { return storeError(write(tx, d)) }
+func (s *Service) Write(tx storage.Tx, d *Draft) error { return storeError(s.write(tx, d)) }
 
-func write(tx storage.Tx, d *Draft) error {
+func (s *Service) write(tx storage.Tx, d *Draft) error {
 	conversation := d.Point.Conversation
 	var err error
+	storage.Prefetch(tx, d.reads()...)
 	if d.Begun {
 		err = finish(tx, d)
 	} else if d.Begins {
 		err = create(tx, Conversation{ID: conversation, CreatedAt: d.CreatedAt})
 	} else {
 		_, err = get(tx, conversation)
+	}
+	if err == nil && s.store.Age() != d.Point.age {
+		err = d.Point.check(tx)
 	}
 	if err != nil {
 		return err
@@ -216,6 +272,22 @@ func write(tx storage.Tx, d *Draft) error {
 		return err
 	}
 	return writeTurn(tx, &t)
+}
+
+// reads returns the keys of what writing the draft reads.
+func (d *Draft) reads() [][]byte {
+	conversation := d.Point.Conversation
+	var keys [][]byte
+	if d.Begun {
+		keys = append(keys, turnKey(d.ID))
+	}
+	if d.Begun || !d.Begins {
+		keys = append(keys, conversationKey(conversation))
+	}
+	if !d.Dead {
+		keys = append(keys, headKey(conversation))
+	}
+	return keys
 }
 
 // writeLive stores the entries of a turn that others can continue from, and notes
@@ -270,16 +342,23 @@ func (s *Service) GetTurn(ctx context.Context, caller accounts.Caller, id string
 }
 
 func getTurn(tx storage.Tx, id string) (Turn, error) {
+	t, _, err := turnWithin(tx, id)
+	return t, err
+}
+
+// turnWithin reads a turn and its conversation.
+func turnWithin(tx storage.Tx, id string) (Turn, Conversation, error) {
 	var r turnRecord
+	var c conversationRecord
 	err := storage.GetJSON(tx, turnKey(id), &r)
 	if err == nil {
 		// A deleted conversation takes its turns along at once.
-		_, err = tx.Get(conversationKey(r.Conversation))
+		err = storage.GetJSON(tx, conversationKey(r.Conversation), &c)
 	}
 	if errors.Is(err, storage.ErrNotFound) {
-		return Turn{}, fault.Missing(CodeResponseNotFound, "response", id)
+		return Turn{}, Conversation{}, fault.Missing(CodeResponseNotFound, "response", id)
 	}
-	return Turn{id, r.Conversation, r.History, r.Items, r.From, r.Inputs, r.Dead, r.Running, r.Body}, err
+	return Turn{id, r.Conversation, r.History, r.Items, r.From, r.Inputs, r.Dead, r.Running, r.Body}, c.of(r.Conversation), err
 }
 
 // DeleteTurn removes the record of a turn: its response can neither be read nor

@@ -9,8 +9,9 @@ import (
 
 // Item is one thing that was said or done in a conversation: a [*Message], a
 // [*FunctionCall], a [*FunctionCallOutput], a [*WebSearch], a [*Compaction] or a
-// [*Reasoning]; in the input of a turn also a [Reference]. Items are encoded as JSON in the form of the
-// interface. An item that was stored or sent is not changed any more.
+// [*Reasoning]; in the input of a turn also a [Reference]. Items are encoded as
+// JSON in the form of the interface. An item that was stored or sent is not changed
+// any more.
 type Item interface {
 	// ItemID returns the item's ID, which is empty for an item that a caller
 	// sends and which has not been stored.
@@ -63,6 +64,25 @@ type Part struct {
 
 	// Logprobs are the tokens of an output_text whose request asked for them.
 	Logprobs []model.Logprob
+}
+
+// WithoutLogprobs returns items without the log-probabilities of their texts. The
+// items themselves are not changed.
+func WithoutLogprobs(items []Item) []Item {
+	short := slices.Clone(items)
+	for i, item := range short {
+		m, ok := item.(*Message)
+		if !ok || !slices.ContainsFunc(m.Content, func(p Part) bool { return p.Logprobs != nil }) {
+			continue
+		}
+		bare := *m
+		bare.Content = slices.Clone(m.Content)
+		for j := range bare.Content {
+			bare.Content[j].Logprobs = nil
+		}
+		short[i] = &bare
+	}
+	return short
 }
 
 // FunctionCall is a call that the model asked the caller to make: of a function,

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -21,6 +23,9 @@ const (
 	lineLook  = 20 * time.Millisecond // first pause between two looks at the line
 	lineMost  = 300 * time.Millisecond
 	leaveMost = 5 * time.Second // for the store
+
+	// leftLately is how far back a store may lose what was written.
+	leftLately = time.Minute
 )
 
 // ticket is a place in a line.
@@ -33,36 +38,40 @@ type ticket struct {
 type tickets struct {
 	last atomic.Uint64
 
-	mu   sync.Mutex
-	left []spot // that the store did not take back yet
+	mu     sync.Mutex
+	held   map[ticket]bool    // of turns that stand in lines
+	due    map[spot]bool      // lines that the store did not take a ticket out of yet
+	lately map[spot]time.Time // lines that were left, which a store may forget that loses what was written last
+	age    uint64             // of the store when that was seen to
 }
 
+// spot is where a line is.
 type spot struct {
 	ns           storage.Namespace
 	conversation string
-	ticket       ticket
 }
 
 // line waits until a turn is the first of its conversation's line. The next one
 // goes on when leave was called. The error is the store's, or the context's.
 func (s *Service) line(ctx context.Context, ns storage.Namespace, conversation string) (leave func(), err error) {
-	s.leaveAgain()
-	own := spot{ns, conversation, ticket{s.replicas.ID(), s.tickets.last.Add(1)}}
+	at, own := spot{ns, conversation}, ticket{s.replicas.ID(), s.tickets.last.Add(1)}
+	s.tickets.mu.Lock()
+	if s.tickets.held == nil {
+		s.tickets.held, s.tickets.due, s.tickets.lately = map[ticket]bool{}, map[spot]bool{}, map[spot]time.Time{}
+	}
+	s.tickets.held[own] = true
+	s.tickets.mu.Unlock()
 	for pause := lineLook; ; pause = min(2*pause, lineMost) {
-		first, err := s.stand(ctx, own)
+		first, err := s.stand(ctx, at, own)
 		if err != nil {
-			s.leave(own) // the place may have been written
+			s.leave(at, own) // the ticket may have been written
 			return nil, err
 		}
 		if first {
-			return func() { s.leave(own) }, nil
+			return func() { s.leave(at, own) }, nil
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			s.leave(own)
+		if !repeat.Pause(ctx, pause) {
+			s.leave(at, own)
 			return nil, ctx.Err()
 		}
 	}
@@ -70,61 +79,104 @@ func (s *Service) line(ctx context.Context, ns storage.Namespace, conversation s
 
 // stand takes a place at the end of the line, or keeps it, and says whether it is
 // the first now.
-func (s *Service) stand(ctx context.Context, p spot) (first bool, err error) {
-	err = s.store.Update(ctx, p.ns, func(tx storage.Tx) error {
-		line, err := readLine(tx, p.conversation)
+func (s *Service) stand(ctx context.Context, at spot, own ticket) (first bool, err error) {
+	err = s.store.Update(ctx, at.ns, func(tx storage.Tx) error {
+		line, err := readLine(tx, at.conversation)
 		if err != nil {
 			return err
 		}
 		n := len(line)
-		line = slices.DeleteFunc(line, func(t ticket) bool { return !s.replicas.Living(t.Process) })
+		line = slices.DeleteFunc(line, s.gone)
 		changed := len(line) < n
-		if !slices.Contains(line, p.ticket) {
-			line, changed = append(line, p.ticket), true
+		if !slices.Contains(line, own) {
+			line, changed = append(line, own), true
 		}
-		first = line[0] == p.ticket
+		first = line[0] == own
 		if !changed {
 			return nil
 		}
-		return storage.SetJSON(tx, lineKey(p.conversation), line)
+		return storage.SetJSON(tx, lineKey(at.conversation), line)
 	})
 	return first && err == nil, storeError(err)
 }
 
-// leave gives a place back. What the store does not take is tried again with the
-// next turn that this process makes.
-func (s *Service) leave(p spot) {
-	ctx, cancel := context.WithTimeout(context.Background(), leaveMost)
-	defer cancel()
-	err := s.store.Update(ctx, p.ns, func(tx storage.Tx) error {
-		storage.UseReserve(tx)
-		line, err := readLine(tx, p.conversation)
-		if err != nil || !slices.Contains(line, p.ticket) {
-			return err
-		}
-		line = slices.DeleteFunc(line, func(t ticket) bool { return t == p.ticket })
-		if len(line) == 0 {
-			return tx.Delete(lineKey(p.conversation))
-		}
-		return storage.SetJSON(tx, lineKey(p.conversation), line)
-	})
-	if err == nil || fault.From(err).Kind == fault.NotFound {
-		return
+// gone says whether nobody waits or works any more who had a ticket.
+func (s *Service) gone(t ticket) bool {
+	if t.Process != s.replicas.ID() {
+		return !s.replicas.Living(t.Process)
 	}
-	s.log.LogAttrs(ctx, slog.LevelWarn, "conversations: a turn has ended and still stands in line", slog.String("conversation", p.conversation), slog.Any("err", err))
 	s.tickets.mu.Lock()
 	defer s.tickets.mu.Unlock()
-	s.tickets.left = append(s.tickets.left, p)
+	return !s.tickets.held[t]
 }
 
-// leaveAgain gives back the places that the store did not take.
-func (s *Service) leaveAgain() {
+// leave gives a ticket back.
+func (s *Service) leave(at spot, own ticket) {
 	s.tickets.mu.Lock()
-	left := s.tickets.left
-	s.tickets.left = nil
+	delete(s.tickets.held, own)
 	s.tickets.mu.Unlock()
-	for _, p := range left {
-		s.leave(p)
+	s.clear(at)
+}
+
+// clear takes the tickets of those who are gone out of a line. What the store does
+// not take is due.
+func (s *Service) clear(at spot) {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveMost)
+	defer cancel()
+	err := s.store.Update(ctx, at.ns, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
+		line, err := readLine(tx, at.conversation)
+		if err != nil || !slices.ContainsFunc(line, s.gone) {
+			return err
+		}
+		line = slices.DeleteFunc(line, s.gone)
+		if len(line) == 0 {
+			return tx.Delete(lineKey(at.conversation))
+		}
+		return storage.SetJSON(tx, lineKey(at.conversation), line)
+	})
+	s.tickets.mu.Lock()
+	defer s.tickets.mu.Unlock()
+	if err == nil || fault.From(err).Kind == fault.NotFound {
+		s.tickets.lately[at] = time.Now()
+		return
+	}
+	s.log.LogAttrs(ctx, slog.LevelWarn, "conversations: a turn has ended and still stands in line", slog.String("conversation", at.conversation), slog.Any("err", err))
+	s.tickets.due[at] = true
+}
+
+// ClearLines gives back the places in lines of turns that have ended, where the store
+// did not take them at once or may have lost that. Nobody else does while this
+// process lives: it is called again and again.
+func (s *Service) ClearLines() {
+	t := &s.tickets
+	t.mu.Lock()
+	age := s.store.Age()
+	for at, left := range t.lately {
+		if age != t.age {
+			t.due[at] = true
+		}
+		if time.Since(left) > leftLately {
+			delete(t.lately, at)
+		}
+	}
+	t.age = age
+	due := slices.Collect(maps.Keys(t.due))
+	clear(t.due)
+	t.mu.Unlock()
+	for i, at := range due {
+		s.clear(at)
+		t.mu.Lock()
+		failed := t.due[at]
+		if failed { // and so would the others
+			for _, other := range due[i+1:] {
+				t.due[other] = true
+			}
+		}
+		t.mu.Unlock()
+		if failed {
+			return
+		}
 	}
 }
 

@@ -18,7 +18,8 @@ const (
 // only what is new: one of each conversation. What is kept is what the store said
 // at one version of the conversation, which the reader compares with the one that
 // it finds; items are only ever added and removed, and each removal makes a new
-// version, whoever makes it. It may be used concurrently.
+// version, whoever makes it. Of a store of another age, which may have lost what was
+// written last, nothing is known. It may be used concurrently.
 type recent struct {
 	mu    sync.Mutex
 	of    map[storage.Namespace]*shelf // guarded by mu, and all that it leads to
@@ -47,6 +48,7 @@ type known struct {
 	ns           storage.Namespace
 	conversation string
 	removed      uint64
+	age          uint64 // of the store
 	lineage      Lineage
 	entries      []Entry
 	lent         bool // somebody appends to entries in place
@@ -58,14 +60,14 @@ type known struct {
 
 // begin returns as much of a history's beginning as is known, what remains to be
 // read, and what is kept of the beginning. The caller may append to the entries.
-func (r *recent) begin(ns storage.Namespace, c Conversation, l Lineage) (entries []Entry, rest Lineage, kept Kept) {
+func (r *recent) begin(ns storage.Namespace, c Conversation, l Lineage, age uint64) (entries []Entry, rest Lineage, kept Kept) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var k *known
 	if s := r.of[ns]; s != nil {
 		k = s.of[c.ID]
 	}
-	if k == nil || k.removed != c.removed {
+	if k == nil || k.removed != c.removed || k.age != age {
 		return nil, l, Kept{}
 	}
 	n, rest := k.common(l)
@@ -127,10 +129,10 @@ func (k *known) common(l Lineage) (n int, rest Lineage) {
 	return n, nil
 }
 
-// keep keeps a history that was read at a version of its conversation, in the
-// place of the one that is known. It returns nil where it does not.
-func (r *recent) keep(ns storage.Namespace, c Conversation, l Lineage, entries []Entry) *known {
-	k := &known{ns: ns, conversation: c.ID, removed: c.removed, lineage: l, entries: entries}
+// keep keeps a history that was read at a version of its conversation and an age of
+// the store, in the place of the one that is known. It returns nil where it does not.
+func (r *recent) keep(ns storage.Namespace, c Conversation, l Lineage, entries []Entry, age uint64) *known {
+	k := &known{ns: ns, conversation: c.ID, removed: c.removed, age: age, lineage: l, entries: entries}
 	for i := range entries {
 		k.bytes += entries[i].size + recentEntrySize
 	}

@@ -179,17 +179,17 @@ func TestKnownHistoriesAreBounded(t *testing.T) {
 		if n < 50 {
 			ns = "org_0"
 		}
-		r.keep(ns, Conversation{ID: fmt.Sprint("conv_", n)}, Lineage{{0, 1}}, long)
+		r.keep(ns, Conversation{ID: fmt.Sprint("conv_", n)}, Lineage{{0, 1}}, long, 0)
 		is.True(r.bytes <= recentBytes)
 		is.True(r.of[ns].bytes <= recentOfOne)
 	}
-	known, rest, _ := r.begin("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}})
+	known, rest, _ := r.begin("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}}, 0)
 	is.Equal(len(known), 1)
 	is.Equal(len(rest), 0)
-	known, _, _ = r.begin("org_0", Conversation{ID: "conv_1"}, Lineage{{0, 1}})
+	known, _, _ = r.begin("org_0", Conversation{ID: "conv_1"}, Lineage{{0, 1}}, 0)
 	is.Equal(len(known), 0) // long ago
-	r.keep("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}}, []Entry{{Item: UserMessage(strings.Repeat("x", 9)), size: recentOfOne}})
-	known, _, _ = r.begin("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}})
+	r.keep("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}}, []Entry{{Item: UserMessage(strings.Repeat("x", 9)), size: recentOfOne}}, 0)
+	known, _, _ = r.begin("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}}, 0)
 	is.Equal(len(known), 0) // it would be all that is kept
 }
 
@@ -200,27 +200,27 @@ func TestWhatIsKeptIsGivenOnce(t *testing.T) {
 	var r recent
 	c := Conversation{ID: "conv"}
 	entries := []Entry{{Seq: 0, Item: UserMessage("a"), size: 1}, {Seq: 1, Item: UserMessage("b"), size: 1}}
-	k := r.keep("org", c, Lineage{{0, 2}}, entries)
+	k := r.keep("org", c, Lineage{{0, 2}}, entries, 0)
 	bytes := r.bytes
 	r.keepMade(k, Kept{Made: "both", Entries: 2, Bytes: 1000})
 	is.Equal(r.bytes, bytes+1000)
-	_, _, kept := r.begin("org", c, Lineage{{0, 1}})
+	_, _, kept := r.begin("org", c, Lineage{{0, 1}}, 0)
 	is.Equal(kept.Made, nil) // it is of more than this history begins with
-	_, _, kept = r.begin("org", c, Lineage{{0, 3}})
+	_, _, kept = r.begin("org", c, Lineage{{0, 3}}, 0)
 	is.Equal(kept, Kept{Made: "both", Entries: 2, Bytes: 1000})
 	is.Equal(r.bytes, bytes)
-	_, _, kept = r.begin("org", c, Lineage{{0, 3}})
+	_, _, kept = r.begin("org", c, Lineage{{0, 3}}, 0)
 	is.Equal(kept.Made, nil) // somebody has it
 
 	r.keepMade(k, Kept{Made: "too large", Entries: 2, Bytes: recentOfOne})
 	is.Equal(r.bytes, bytes)
 	r.keepMade(k, Kept{Made: "both", Entries: 2, Bytes: 1000})
 	is.Equal(r.bytes, bytes+1000)
-	later := r.keep("org", c, Lineage{{0, 2}}, entries)
+	later := r.keep("org", c, Lineage{{0, 2}}, entries, 0)
 	is.Equal(r.bytes, bytes)
 	r.keepMade(k, Kept{Made: "stale", Entries: 2, Bytes: 1000}) // its history has made room for another
 	is.Equal(r.bytes, bytes)
 	r.keepMade(later, Kept{Made: "of before", Entries: 2, Bytes: 1000})
-	_, _, kept = r.begin("org", Conversation{ID: "conv", removed: 1}, Lineage{{0, 2}})
+	_, _, kept = r.begin("org", Conversation{ID: "conv", removed: 1}, Lineage{{0, 2}}, 0)
 	is.Equal(kept.Made, nil) // an item was removed
 }

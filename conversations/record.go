@@ -35,9 +35,7 @@ func (r *record) size() int {
 
 func (r *record) write(w *jsonout.Writer) {
 	text := func(name, value string) {
-		if value != "" {
-			w.Name(name).String(value)
-		}
+		w.StringMember(name, value)
 	}
 	flag := func(name string, value bool) {
 		if value {
@@ -85,12 +83,8 @@ func (r *record) write(w *jsonout.Writer) {
 func (p *recordPart) write(w *jsonout.Writer) {
 	w.Object()
 	w.Name("y").String(string(p.Type))
-	if p.Text != "" {
-		w.Name("t").String(p.Text)
-	}
-	if p.File != "" {
-		w.Name("f").String(p.File)
-	}
+	w.StringMember("t", p.Text)
+	w.StringMember("f", p.File)
 	w.EndObject()
 }
 

@@ -21,8 +21,9 @@ const (
 	// leaseFor is how long a turn is taken to run without having been renewed, by the
 	// process that makes it. Others look whether that one is alive.
 	leaseFor = 20 * time.Second
-	// leaseMost is how long others take it to run at most.
-	leaseMost = 10 * time.Minute
+	// leaseMost is how long others take it to run at most whose process is alive and
+	// could not store that it has ended.
+	leaseMost = time.Minute
 )
 
 // lease is what is stored of a turn that runs.
@@ -33,18 +34,19 @@ type lease struct {
 }
 
 func (s *Service) newLease() *lease {
-	l := &lease{Until: leaseEnd()}
+	l := &lease{Until: s.leaseEnd()}
 	if s.replicas != nil {
 		l.Owner = s.replicas.ID()
 	}
 	return l
 }
 
-func leaseEnd() int64 { return time.Now().Add(leaseFor).UnixMilli() }
+// leaseEnd is by the store's clock, which is one for all processes.
+func (s *Service) leaseEnd() int64 { return s.store.Now().Add(leaseFor).UnixMilli() }
 
 // over reports whether the turn of a lease was left by its process.
 func (s *Service) over(l lease) bool {
-	late := time.Since(time.UnixMilli(l.Until))
+	late := s.store.Now().Sub(time.UnixMilli(l.Until))
 	if l.Owner == "" || s.replicas == nil || l.Owner == s.replicas.ID() {
 		return late >= 0
 	}
@@ -76,9 +78,9 @@ func (s *Service) Begin(ctx context.Context, caller accounts.Caller, d *Draft) e
 	running.Dead, running.lease = true, s.newLease()
 	return s.update(ctx, caller, func(tx storage.Tx) error {
 		if d.Detached {
-			return errors.Join(write(tx, &running), caller.Claim.Did(tx, d.ID))
+			return errors.Join(s.write(tx, &running), caller.Claim.Did(tx, d.ID))
 		}
-		return write(tx, &running)
+		return s.write(tx, &running)
 	})
 }
 
@@ -108,6 +110,7 @@ func finish(tx storage.Tx, d *Draft) error {
 // is NotFound where it has been ended or deleted.
 func (s *Service) Progress(ctx context.Context, caller accounts.Caller, id string, first int, page []byte) (cancelled bool, err error) {
 	err = s.update(ctx, caller, func(tx storage.Tx) error {
+		storage.Prefetch(tx, turnKey(id), leaseKey(id))
 		t, err := getTurn(tx, id)
 		if err != nil {
 			return err
@@ -119,7 +122,7 @@ func (s *Service) Progress(ctx context.Context, caller accounts.Caller, id strin
 			return err
 		}
 		cancelled = l.Cancelled
-		l.Until = leaseEnd()
+		l.Until = s.leaseEnd()
 		if err := storage.SetJSON(tx, leaseKey(id), l); err != nil || page == nil {
 			return err
 		}
@@ -145,7 +148,7 @@ func (s *Service) Renew(ctx context.Context, ns storage.Namespace, ids []string)
 				return err
 			}
 			over[id] = l.Cancelled
-			l.Until = leaseEnd()
+			l.Until = s.leaseEnd()
 			if err := storage.SetJSON(tx, leaseKey(id), l); err != nil {
 				return err
 			}

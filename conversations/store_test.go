@@ -220,6 +220,37 @@ func TestAHistoryIsAFewScans(t *testing.T) {
 	is.Equal(p.Lineage, Lineage{{1000<<branchShift + 1000, 1000<<branchShift + 1002}}) // a branch of its own
 }
 
+// TestAHistoryBesideALongBranch counts what is read of a branch that was opened
+// beside a turn which has been gone on from, again and again, since.
+func TestAHistoryBesideALongBranch(t *testing.T) {
+	s, store := newService(t)
+	is := is.New(t)
+	turn := func(id, previous string) {
+		p, err := s.Continue(t.Context(), caller, previous, "")
+		is.NoErr(err)
+		d := &Draft{ID: id, Point: p, Begins: previous == "", Input: []Item{WithID(UserMessage(id), s.newID)}}
+		if d.Begins {
+			p.Conversation = "conv"
+		}
+		put(t, s, d)
+	}
+	turn("first", "")
+	turn("beside", "first")
+	turn("own", "first")
+	for n, previous := 0, "beside"; n < 100; n++ {
+		id := fmt.Sprint("more-", n)
+		turn(id, previous)
+		previous = id
+	}
+	cold := New(Options{Store: store, NewID: s.newID})
+	store.scanned = 0
+	p, err := cold.Continue(t.Context(), caller, "own", "")
+	is.NoErr(err)
+	is.Equal(len(p.Entries), 2)
+	is.Equal(text(p.Entries[0])+" "+text(p.Entries[1]), "first own")
+	is.True(store.scanned <= 2+maxBeside+1)
+}
+
 func TestAHistoryThatNoModelCouldReadIsRefused(t *testing.T) {
 	s, _ := newService(t)
 	c, err := s.Create(t.Context(), caller, nil, nil)

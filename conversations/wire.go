@@ -11,9 +11,7 @@ func (m *Message) AppendJSON(b []byte) []byte {
 	w := jsonout.Over(b)
 	begin(&w, m.ID, "message", m.Status)
 	w.Name("role").String(string(m.Role))
-	if m.Phase != "" {
-		w.Name("phase").String(m.Phase)
-	}
+	w.StringMember("phase", m.Phase)
 	writeParts(w.Name("content"), m.Content)
 	w.EndObject()
 	return w.Buf
@@ -57,9 +55,7 @@ func (c *FunctionCall) AppendJSON(b []byte) []byte {
 	}
 	begin(&w, c.ID, kind, c.Status)
 	w.Name("call_id").String(c.CallID)
-	if c.Namespace != "" {
-		w.Name("namespace").String(c.Namespace)
-	}
+	w.StringMember("namespace", c.Namespace)
 	w.Name("name").String(c.Name)
 	w.Name(arguments).String(c.Arguments)
 	w.EndObject()
@@ -138,9 +134,7 @@ func (r Reference) AppendJSON(b []byte) []byte {
 // begin writes what all items begin with.
 func begin(w *jsonout.Writer, id, kind string, status Status) {
 	w.Object()
-	if id != "" {
-		w.Name("id").String(id)
-	}
+	w.StringMember("id", id)
 	w.Name("type").String(kind)
 	if status != "" {
 		w.Name("status").String(string(status))

@@ -1,0 +1,94 @@
+package conversations
+
+import (
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/replicas"
+	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/memstore"
+	"github.com/seed-506d8e5d/svc/storage/storagetest"
+)
+
+// TestAStoreThatLosesTurns goes on without its last commits. A process that has read
+// what was lost reads what came in its place, and stores no turn behind what was lost.
+func TestAStoreThatLosesTurns(t *testing.T) {
+	is := is.New(t)
+	store := &storagetest.Lossy{Store: memstore.New()}
+	defer store.Close()
+	here, there := New(Options{Store: store}), New(Options{Store: store})
+	c, err := here.Create(t.Context(), caller, nil, []Item{UserMessage("a")})
+	is.NoErr(err)
+	commits := store.Commits()
+	add := func(s *Service, text string) {
+		t.Helper()
+		_, err := s.AddItems(t.Context(), caller, c.ID, []Item{UserMessage(text)})
+		is.NoErr(err)
+	}
+	heard := func(s *Service) (texts string) {
+		t.Helper()
+		p, err := s.Continue(t.Context(), caller, "", c.ID)
+		is.NoErr(err)
+		for _, e := range p.Entries {
+			texts += e.Item.(*Message).Content[0].Text
+		}
+		return texts
+	}
+	add(here, "b")
+	is.Equal(heard(here), "ab")
+	lost, err := here.Continue(t.Context(), caller, "", c.ID)
+	is.NoErr(err)
+	is.NoErr(store.Lose(t.Context(), commits))
+	add(there, "c")
+	is.Equal(heard(there), "ac")
+	is.Equal(heard(here), "ac")
+
+	d := &Draft{ID: "resp_1", Point: lost, Input: []Item{WithID(UserMessage("d"), here.newID)}, Body: []byte("{}")}
+	write := func() error {
+		return store.Update(t.Context(), caller.Namespace(), func(tx storage.Tx) error { return here.Write(tx, d) })
+	}
+	is.True(fault.Is(write(), fault.Unavailable))
+	is.Equal(heard(here), "ac")
+	d.Point, err = here.Continue(t.Context(), caller, "", c.ID)
+	is.NoErr(err)
+	is.NoErr(store.Lose(t.Context(), store.Commits())) // nothing of it
+	is.NoErr(write())
+	is.Equal(heard(there), "acd")
+}
+
+// TestAStoreThatLosesPlacesInLine has what a turn left when it ended stand in line
+// again: its process takes it away.
+func TestAStoreThatLosesPlacesInLine(t *testing.T) {
+	is := is.New(t)
+	store := &storagetest.Lossy{Store: memstore.New()}
+	t.Cleanup(func() { store.Close() })
+	here := New(Options{Store: store, Replicas: join(t, store)})
+	there := New(Options{Store: store, Replicas: join(t, store)})
+	c, err := here.Create(t.Context(), caller, nil, nil)
+	is.NoErr(err)
+	release, err := here.Queue(t.Context(), caller, c.ID)
+	is.NoErr(err)
+	commits := store.Commits()
+	release()
+	is.NoErr(store.Lose(t.Context(), commits))
+	here.ClearLines()
+	release, err = there.Queue(t.Context(), caller, c.ID)
+	is.NoErr(err)
+	release()
+}
+
+func join(t *testing.T, store storage.Store) *replicas.Process {
+	t.Helper()
+	p, err := replicas.Join(t.Context(), replicas.Options{Store: storage.Use(store)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
