@@ -12,10 +12,9 @@ import (
 // the request before it began, or a *[responses.TurnError] with the response of a
 // turn that failed or was cancelled in the middle.
 func (s *Service) CreateResponse(ctx context.Context, caller Caller, req *responses.Request) (*responses.Response, error) {
-	named := *req
-	named.Model = s.modelID(req.Model)
+	req = s.named(req)
 	return run(ctx, s.life, func(ctx context.Context) (*responses.Response, error) {
-		return s.responses.Create(ctx, caller, &named)
+		return s.responses.Create(ctx, caller, req)
 	})
 }
 
@@ -23,10 +22,9 @@ func (s *Service) CreateResponse(ctx context.Context, caller Caller, req *respon
 // the error, or the one thing that the sequence yields; what ends a turn in the
 // middle is the last thing, a *[responses.TurnError]. See [responses.Service.Stream].
 func (s *Service) StreamResponse(ctx context.Context, caller Caller, req *responses.Request) (iter.Seq2[responses.Event, error], error) {
-	named := *req
-	named.Model = s.modelID(req.Model)
+	req = s.named(req)
 	return stream(ctx, s.life, func(ctx context.Context) (iter.Seq2[responses.Event, error], error) {
-		return s.responses.Stream(ctx, caller, &named)
+		return s.responses.Stream(ctx, caller, req)
 	})
 }
 
@@ -74,6 +72,7 @@ func (n *ResponseSession) Remembers() bool { return n.session.Remembers() }
 // StreamResponse is [Service.StreamResponse], but that the request may continue
 // from the last turn of the session, which need not be stored.
 func (n *ResponseSession) StreamResponse(ctx context.Context, caller Caller, req *responses.Request) (iter.Seq2[responses.Event, error], error) {
+	req = n.service.named(req)
 	return stream(ctx, n.service.life, func(ctx context.Context) (iter.Seq2[responses.Event, error], error) {
 		return n.session.Stream(ctx, caller, req)
 	})
@@ -82,6 +81,7 @@ func (n *ResponseSession) StreamResponse(ctx context.Context, caller Caller, req
 // CompactResponse has the model summarize a history: what the request continues
 // from, and its input. Nothing is stored.
 func (s *Service) CompactResponse(ctx context.Context, caller Caller, req *responses.Request) (*responses.Compacted, error) {
+	req = s.named(req)
 	return run(ctx, s.life, func(ctx context.Context) (*responses.Compacted, error) {
 		return s.responses.Compact(ctx, caller, req)
 	})
@@ -102,7 +102,12 @@ func (s *Service) ResponseInput(ctx context.Context, caller Caller, id string, p
 // CountResponseInput returns how many input tokens a request has, history
 // included, without running it.
 func (s *Service) CountResponseInput(ctx context.Context, caller Caller, req *responses.Request) (int, error) {
+	return s.responses.CountInput(ctx, caller, s.named(req))
+}
+
+// named returns a request with the ID of its model.
+func (s *Service) named(req *responses.Request) *responses.Request {
 	named := *req
 	named.Model = s.modelID(req.Model)
-	return s.responses.CountInput(ctx, caller, &named)
+	return &named
 }

@@ -86,8 +86,17 @@ func (t *turn) dies(err error) {
 }
 
 // save charges the turn and, unless it is not to be kept, stores it in the same
-// transaction.
+// transaction: without its log-probabilities where it is too large with them.
 func (t *turn) save(ctx context.Context) error {
+	err := t.saveAll(ctx)
+	if errors.Is(err, storage.ErrTooLarge) && t.req.Logprobs && !t.short {
+		t.short = true
+		err = t.saveAll(ctx)
+	}
+	return err
+}
+
+func (t *turn) saveAll(ctx context.Context) error {
 	r := t.response
 	if !t.store {
 		var also func(storage.Tx) error
@@ -102,7 +111,7 @@ func (t *turn) save(ctx context.Context) error {
 		return err
 	}
 	draft := t.draft(body)
-	page, first, unlock, err := t.live.lastPage()
+	page, first, unlock, err := t.lastPage(ctx, t.live, t.short)
 	defer unlock()
 	if err != nil {
 		return err
@@ -129,8 +138,11 @@ func (t *turn) draft(body json.RawMessage) *conversations.Draft {
 		ID: r.ID, Point: t.point, Begins: t.begins, Input: t.input, Output: r.Output,
 		Dead: r.Status != Completed, Begun: t.live != nil, Detached: t.req.Background, Body: body, CreatedAt: r.CreatedAt,
 	}
-	if t.bare {
+	switch {
+	case t.bare:
 		d.Output = nil
+	case t.short:
+		d.Output = conversations.WithoutLogprobs(d.Output)
 	}
 	return d
 }

@@ -32,24 +32,67 @@ type eventPart struct {
 	Logprobs []logprobs.Record      `json:"l,omitempty"`
 }
 
-// encodeEvents encodes a page of events, which are about items.
-func encodeEvents(events []Event) ([]byte, error) {
-	records := make([]eventRecord, 0, len(events))
+// maxPage is how many bytes of events are in one page, of more than one event.
+const maxPage = 1 << 20
+
+// eventPage is a page of events.
+type eventPage struct {
+	data   []byte
+	events int  // in it
+	more   bool // come behind it
+}
+
+// encodePage encodes as many events, which are about items, as a page holds;
+// short leaves out their log-probabilities.
+func encodePage(events []Event, short bool) (p eventPage, err error) {
 	for _, e := range events {
-		r := eventRecord{Type: e.Type, Index: e.OutputIndex, ID: e.ItemID, Text: e.Text, Name: e.Name, More: e.More, Logprobs: logprobs.Records(e.Logprobs)}
-		if e.Part != nil {
-			r.Part = &eventPart{e.Part.Type, e.Part.Text, logprobs.Records(e.Part.Logprobs)}
+		if short {
+			e = withoutLogprobs(e)
 		}
-		if e.Item != nil {
-			data, err := conversations.EncodeItem(e.Item)
-			if err != nil {
-				return nil, err
-			}
-			r.Item = data
+		data, err := encodeEvent(e)
+		if err != nil {
+			return p, err
 		}
-		records = append(records, r)
+		if p.events > 0 && len(p.data)+len(data) > maxPage {
+			p.more = true
+			break
+		}
+		p.data = append(append(p.data, ','), data...)
+		p.events++
 	}
-	return jsonout.Marshal(records)
+	if p.events > 0 {
+		p.data[0] = '['
+		p.data = append(p.data, ']')
+	}
+	return p, nil
+}
+
+func encodeEvent(e Event) ([]byte, error) {
+	r := eventRecord{Type: e.Type, Index: e.OutputIndex, ID: e.ItemID, Text: e.Text, Name: e.Name, More: e.More, Logprobs: logprobs.Records(e.Logprobs)}
+	if e.Part != nil {
+		r.Part = &eventPart{e.Part.Type, e.Part.Text, logprobs.Records(e.Part.Logprobs)}
+	}
+	if e.Item != nil {
+		data, err := conversations.EncodeItem(e.Item)
+		if err != nil {
+			return nil, err
+		}
+		r.Item = data
+	}
+	return jsonout.Marshal(r)
+}
+
+func withoutLogprobs(e Event) Event {
+	e.Logprobs = nil
+	if e.Part != nil {
+		part := *e.Part
+		part.Logprobs = nil
+		e.Part = &part
+	}
+	if e.Item != nil {
+		e.Item = conversations.WithoutLogprobs([]conversations.Item{e.Item})[0]
+	}
+	return e
 }
 
 // decodeEvents decodes a page whose first event has the number first.

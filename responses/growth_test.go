@@ -164,6 +164,34 @@ func TestAlternatingBranches(t *testing.T) {
 	}
 }
 
+// TestTurnsAskedForAgain goes on from the second answer to each question: one that
+// has never read the history reads it at once, beside the answers given up.
+func TestTurnsAskedForAgain(t *testing.T) {
+	is := is.New(t)
+	c := newChain(t, memstore.New())
+	const turns = 100
+	for range turns {
+		before := c.last
+		c.turn(t, "Hi")
+		c.last = before
+		c.turn(t, "Hi")
+	}
+	scans := c.store.scans.Load()
+	p, err := c.stranger().Continue(t.Context(), c.caller, c.last, "")
+	must(t, err)
+	is.Equal(c.store.scans.Load()-scans, int64(1))
+	is.Equal(len(p.Entries), 2*turns)
+	for i, e := range p.Entries {
+		is.True(i == 0 || e.Seq > p.Entries[i-1].Seq)
+	}
+	is.True(reflect.DeepEqual(p.Entries, c.read(t).Entries))
+}
+
+// stranger returns the conversations as a process has them that knows nothing yet.
+func (c *chain) stranger() *conversations.Service {
+	return conversations.New(conversations.Options{Store: c.store, Log: slog.New(slog.DiscardHandler)})
+}
+
 // BenchmarkChain reports the bytes that are stored and the scans that are begun
 // for a turn of 1 KB, and the time to read the history behind it.
 func BenchmarkChain(b *testing.B) {

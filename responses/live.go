@@ -8,10 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/guard"
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -24,7 +27,9 @@ const (
 	keepEvery = time.Second
 	// renewEvery is how many times of that pass between renewals of leases.
 	renewEvery = 5
-	// keepTimeout bounds one transaction of these.
+	// pagesAtOnce is how many pages of one turn are stored then at most: others wait.
+	pagesAtOnce = 8
+	// keepTimeout bounds what is stored of one turn then.
 	keepTimeout = 10 * time.Second
 )
 
@@ -51,8 +56,8 @@ type live struct {
 	cancel     context.CancelCauseFunc
 	done       chan struct{} // closed when it has ended and is stored
 
-	keep sync.Mutex // held while pages are written
-	kept int        // events that are in pages, or never will be; guarded by keep
+	keep *semaphore.Weighted // one, held while pages are written
+	kept int                 // events that are in pages, or never will be; guarded by keep
 
 	mu     sync.Mutex
 	events []Event
@@ -87,7 +92,7 @@ func (r *running) unreserve(ns storage.Namespace) {
 func (r *running) add(t *turn) *live {
 	l := &live{
 		caller: t.caller, id: t.response.ID, background: t.req.Background, cancel: t.cancel,
-		done: make(chan struct{}), kept: firstKept, more: make(chan struct{}),
+		done: make(chan struct{}), keep: semaphore.NewWeighted(1), kept: firstKept, more: make(chan struct{}),
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,7 +141,7 @@ var errStopping error = &fault.Error{Kind: fault.Unavailable, Code: CodeInterrup
 // before ctx.
 func (s *Service) Wait(ctx context.Context) bool {
 	for s.running.inBackground() {
-		if !pause(ctx) {
+		if !repeat.Pause(ctx, pollEvery) {
 			return false
 		}
 	}
@@ -222,18 +227,23 @@ func (s *Service) renew(ns storage.Namespace, lives []*live) {
 func (s *Service) progress(l *live) (said bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
 	defer cancel()
-	l.keep.Lock()
-	defer l.keep.Unlock()
-	page, next, err := l.page()
-	var cancelled bool
-	if err == nil && page != nil {
-		cancelled, err = s.o.Conversations.Progress(ctx, l.caller, l.id, l.kept, page)
-	} else if err == nil {
+	if l.keep.Acquire(ctx, 1) != nil {
+		return false // what it says is stored another time
+	}
+	defer l.keep.Release(1)
+	cancelled := false
+	p, err := l.page(false)
+	for n := 0; n < pagesAtOnce && err == nil && p.data != nil && !cancelled; n++ {
+		if cancelled, err = s.keepPage(ctx, l, p); err == nil {
+			said = true
+			p, err = l.page(false)
+		}
+	}
+	if err == nil && !said {
 		cancelled, err = s.o.Conversations.Cancelled(ctx, l.caller, l.id)
 	}
 	switch {
 	case err == nil:
-		l.kept = next
 	case errors.Is(err, conversations.ErrEnded) || fault.Is(err, fault.NotFound):
 		cancelled = true
 	default:
@@ -242,32 +252,52 @@ func (s *Service) progress(l *live) (said bool) {
 	if cancelled {
 		l.cancel(context.Canceled)
 	}
-	return page != nil && err == nil
+	return said
 }
 
-// page returns the events that are in no page yet, encoded, nil where there are
-// none, and the number of the one behind them. keep is held.
-func (l *live) page() (page []byte, next int, err error) {
+// keepPage stores a page of the events of a turn that runs, without their
+// log-probabilities where it is too large with them. It reports whether the turn
+// is to end. keep is held.
+func (s *Service) keepPage(ctx context.Context, l *live, p eventPage) (cancelled bool, err error) {
+	cancelled, err = s.o.Conversations.Progress(ctx, l.caller, l.id, l.kept, p.data)
+	if errors.Is(err, storage.ErrTooLarge) {
+		if p, err = l.page(true); err == nil {
+			cancelled, err = s.o.Conversations.Progress(ctx, l.caller, l.id, l.kept, p.data)
+		}
+	}
+	if err == nil {
+		l.kept += p.events
+	}
+	return cancelled, err
+}
+
+// page returns the next page of the events that are in none yet, without data
+// where there are none; short leaves out their log-probabilities. keep is held.
+func (l *live) page(short bool) (eventPage, error) {
 	l.mu.Lock()
 	events := l.events[min(l.kept, len(l.events)):]
 	l.mu.Unlock()
-	if len(events) == 0 {
-		return nil, l.kept, nil
-	}
-	page, err = encodeEvents(events)
-	return page, l.kept + len(events), err
+	return encodePage(events, short)
 }
 
 // lastPage returns the events of a turn that is about to be stored which are in
-// no page yet, and the number of the first. No other page is written until unlock
-// is called. A nil live has none.
-func (l *live) lastPage() (page []byte, first int, unlock func(), err error) {
+// no page yet, and the number of the first. Those that would be too many for the
+// transaction which stores the turn are stored before. No other page is written
+// until unlock is called. A nil live has none.
+func (s *Service) lastPage(ctx context.Context, l *live, short bool) (page []byte, first int, unlock func(), err error) {
 	if l == nil || !l.background {
 		return nil, 0, func() {}, nil
 	}
-	l.keep.Lock()
-	page, _, err = l.page()
-	return page, l.kept, l.keep.Unlock, err
+	if err := l.keep.Acquire(ctx, 1); err != nil {
+		return nil, 0, func() {}, err
+	}
+	p, err := l.page(short)
+	for err == nil && (p.more || len(p.data) > maxPage) {
+		if _, err = s.keepPage(ctx, l, p); err == nil {
+			p, err = l.page(short)
+		}
+	}
+	return p.data, l.kept, func() { l.keep.Release(1) }, err
 }
 
 // detach begins to make the turn in the background.

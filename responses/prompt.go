@@ -39,6 +39,9 @@ func (t *turn) request() *model.Request {
 		t.opening = messages
 	}
 	req := t.settings.Request(messages)
+	if t.longer != nil && t.prolongs() {
+		req.Memo, req.Same = t.longer.memo, len(t.longer.messages)
+	}
 	req.Reasoning = true
 	req.Tenant, req.Whole = t.caller.Organization, !t.announced
 	return req
@@ -47,7 +50,7 @@ func (t *turn) request() *model.Request {
 // messages builds the prompt of a request.
 func (t *turn) messages() []model.Message {
 	output := t.response.Output
-	if t.cut == 0 && t.compaction == nil {
+	if t.prolongs() {
 		return t.prolong(output)
 	}
 	entries := t.entries()
@@ -63,6 +66,9 @@ func (t *turn) messages() []model.Message {
 	entries = ofTask(entries, t.settings.Model)
 	return buildMessages(t.req.Instructions, entries, t.documentOf)
 }
+
+// prolongs reports whether the prompt has all that there is.
+func (t *turn) prolongs() bool { return t.cut == 0 && t.compaction == nil }
 
 // prolong builds the prompt with all that there is, behind the transcript.
 func (t *turn) prolong(output []conversations.Item) []model.Message {

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -78,24 +79,12 @@ func (s *Service) Cancel(ctx context.Context, caller accounts.Caller, id string)
 	}
 	waiting, cancel := context.WithTimeout(ctx, cancelTimeout)
 	defer cancel()
-	for r.Status == InProgress && pause(waiting) {
+	for r.Status == InProgress && repeat.Pause(waiting, pollEvery) {
 		if r, err = s.Get(ctx, caller, id); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
-}
-
-// pause waits a moment and reports whether ctx goes on.
-func pause(ctx context.Context) bool {
-	timer := time.NewTimer(pollEvery)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // Replay yields the events of a stored response that come behind the one with a
@@ -123,7 +112,7 @@ func (s *Service) Replay(ctx context.Context, caller accounts.Caller, id string,
 func (s *Service) replayWhole(ctx context.Context, caller accounts.Caller, r *Response, after int) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for r.Status == InProgress {
-			if !pause(ctx) {
+			if !repeat.Pause(ctx, pollEvery) {
 				return
 			}
 			var err error
@@ -171,7 +160,7 @@ func (f *follower) run(ctx context.Context) {
 			f.end(ctx, r)
 			return
 		}
-		if !pause(ctx) {
+		if !repeat.Pause(ctx, pollEvery) {
 			return
 		}
 	}

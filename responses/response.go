@@ -16,7 +16,7 @@ const (
 	InProgress Status = "in_progress"
 	Completed  Status = "completed"
 	Failed     Status = "failed"
-	Cancelled  Status = "cancelled" // the caller went away
+	Cancelled  Status = "cancelled" // the caller asked for that or went away
 )
 
 // MaxOutputTokens is the reason of a turn that was cut by the token limit.

@@ -24,7 +24,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/internal/defaults"
 	"github.com/seed-506d8e5d/svc/internal/paging"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/page"
@@ -77,15 +77,7 @@ func New(o Options) *Service {
 	if o.MaxSearchRounds == 0 {
 		o.MaxSearchRounds = 8
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = ids.New
-	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Now, o.NewID, o.Log = defaults.For(o.Now, o.NewID, o.Log)
 	s := &Service{o: o, models: model.Use(o.Backend), engine: websearch.Use(o.Search)}
 	s.running = &running{s: s, stop: make(chan struct{}), of: map[*live]bool{}, background: map[storage.Namespace]int{}}
 	return s
@@ -105,13 +97,13 @@ func (s *Service) Close() error {
 // that does not take the request in half a second. Nothing is stored then.
 //
 // Otherwise the sequence begins with [EventCreated], when the model has taken the
-// request or after half a second, and ends with
-// [EventCompleted], or with [EventError] and [EventFailed] where the turn failed
-// in the middle; the error that follows is a *[TurnError] then. Before its last
-// event the turn is charged and, unless the request or the caller's organization forbids it, stored: as a failed one too,
-// and as a cancelled one when ctx ends or the consumer stops, which a turn in the
-// background takes no notice of. From its first event on it is stored as in
-// progress. The sequence is single use.
+// request or after half a second, and ends with [EventCompleted], or with
+// [EventError] and [EventFailed] where the turn failed in the middle; the error
+// that follows is a *[TurnError] then. Before its last event the turn is charged
+// and, unless the request or the caller's organization forbids it, stored: as a
+// failed one too, and as a cancelled one when ctx ends or the consumer stops, which
+// a turn in the background takes no notice of. From its first event on it is stored
+// as in progress. The sequence is single use.
 func (s *Service) Stream(ctx context.Context, caller accounts.Caller, req *Request) (iter.Seq2[Event, error], error) {
 	t, err := s.begin(ctx, caller, req)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -102,6 +103,34 @@ func TestAnotherProcessFollowsABackgroundTurn(t *testing.T) {
 		is.Equal(r.Status, responses.Cancelled)
 		is.True(time.Since(began) <= 2*time.Second)
 	})
+}
+
+// TestManyEventsAtOnce has background turns that say in one moment what takes many
+// pages of events, which have a text four times: another process finds all of it.
+func TestManyEventsAtOnce(t *testing.T) {
+	for _, size := range []int{storage.MaxValue / 3, storage.MaxValue - 1<<10} {
+		synctest.Test(t, func(t *testing.T) {
+			is := is.New(t)
+			text := strings.Repeat("x", size)
+			f := newFixture(t, responses.Options{Backend: modeltest.New(modeltest.Text(text))})
+			begun, err := f.Create(t.Context(), f.caller, inBackground("Hi"))
+			must(t, err)
+			is.True(f.Wait(t.Context()))
+			events, err := f.other(t).Replay(t.Context(), f.caller, begun.ID, -1)
+			must(t, err)
+			var types []responses.EventType
+			for event, err := range events {
+				must(t, err)
+				is.Equal(event.Sequence, len(types))
+				types = append(types, event.Type)
+				is.True(event.Type != responses.EventTextDelta || event.Text == text)
+				is.True(event.Type != responses.EventCompleted || event.Response.OutputText() == text)
+			}
+			is.Equal(types, []responses.EventType{responses.EventCreated, responses.EventInProgress, responses.EventItemAdded, responses.EventPartAdded,
+				responses.EventTextDelta, responses.EventTextDone, responses.EventPartDone, responses.EventItemDone, responses.EventCompleted})
+			is.Equal(f.charges(t), []string{"11+7"})
+		})
+	}
 }
 
 // TestATurnWhoseProcessHasEnded loses its process, which is one that cannot write

@@ -9,14 +9,15 @@ import (
 
 // transcript is the beginning of a prompt that no later turn can change: the next
 // one appends to it. It ends where nothing is open: every call has its output, and
-// no thought is left that goes with the task that is being done.
+// no thought is left that goes with a task which another turn could go on with.
 type transcript struct {
 	instructions string
 	entries      int             // of the history that are in it
 	messages     []model.Message // the instructions first, if there are any
 	quotes       []string        // IDs of the files in it, as often as they are referred to
 	documents    map[string]model.Document
-	bytes        int // that it takes beside the items
+	memo         *model.Memo // what backends know of the messages
+	bytes        int         // that it takes beside the items and the memo
 }
 
 // messageSize is about what a message takes beside its text, in bytes.
@@ -85,15 +86,19 @@ func (t *turn) follows() (entries []conversations.Entry, prolongs bool) {
 func (t *turn) prolonged(entries []conversations.Entry, messages []model.Message, marks []int) *transcript {
 	p := t.past
 	last, size := 0, p.bytes
-	for i := range min(len(t.recent()), task(entries)) {
-		if marks[i] > 0 {
+	thinks := false // there is a thought whose task has not ended yet
+	for i, e := range t.recent() {
+		if thinks = !asks(e.Item) && (thinks || thoughtOf(e.Item).Text != ""); !thinks && marks[i] > 0 {
 			last = i + 1
 		}
 	}
 	if p.entries+last == 0 {
 		return nil
 	}
-	next := &transcript{instructions: p.instructions, entries: p.entries + last, messages: p.messages, quotes: p.quotes, documents: p.documents}
+	next := &transcript{instructions: p.instructions, entries: p.entries + last, messages: p.messages, quotes: p.quotes, documents: p.documents, memo: p.memo}
+	if next.memo == nil {
+		next.memo = new(model.Memo)
+	}
 	if last == 0 {
 		return next
 	}
@@ -115,26 +120,11 @@ func (t *turn) prolonged(entries []conversations.Entry, messages []model.Message
 	return next
 }
 
-// task returns where the first thought is among entries that goes with the task
-// that is being done, or their number.
-func task(entries []conversations.Entry) int {
-	first := len(entries)
-	for i, e := range slices.Backward(entries) {
-		if asks(e.Item) {
-			break
-		}
-		if thoughtOf(e.Item).Text != "" {
-			first = i
-		}
-	}
-	return first
-}
-
 // keep leaves the transcript to the turn that continues from the same history. The
 // model has ended: nobody reads the messages that the next turn appends to.
 func (t *turn) keep() {
 	if t.longer != nil {
-		t.o.Conversations.Keep(t.point, conversations.Kept{Made: t.longer, Entries: t.longer.entries, Bytes: t.longer.bytes})
+		t.o.Conversations.Keep(t.point, conversations.Kept{Made: t.longer, Entries: t.longer.entries, Bytes: t.longer.bytes + t.longer.memo.Held()})
 	}
 }
 

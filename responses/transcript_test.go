@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/accounts"
@@ -15,21 +16,43 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/responses"
+	"github.com/seed-506d8e5d/svc/responses/websearch"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
 // whim is a model that does one of all things that models do, and keeps what it
-// was sent.
+// was sent first in a turn.
 type whim struct {
 	random   *rand.Rand
 	fails    bool
 	n        int
+	calls    int // in this turn
 	messages []model.Message
+
+	known  int   // the most messages that requests have had in common
+	broken error // what a request with a Memo has not kept
+}
+
+// remember keeps the messages that requests have in common with their Memo, and
+// looks whether they have.
+func (w *whim) remember(req *model.Request) {
+	if req.Memo == nil {
+		return
+	}
+	kept := req.Memo.Once("messages", func() any { return new([]model.Message) }).(*[]model.Message)
+	if n := len(*kept); n > req.Same || !reflect.DeepEqual(*kept, slices.Clip(req.Messages[:n])) && n > 0 {
+		w.broken = fmt.Errorf("a request that has %d messages in common with others begins with\n%v, and they had\n%v", req.Same, req.Messages[:min(n, req.Same)], *kept)
+	}
+	*kept = slices.Clone(req.Messages[:req.Same])
+	w.known = max(w.known, req.Same)
 }
 
 func (w *whim) Generate(_ context.Context, req *model.Request) iter.Seq2[model.Event, error] {
-	w.messages = req.Messages
+	if w.calls++; w.messages == nil {
+		w.calls, w.messages = 1, req.Messages
+	}
+	w.remember(req)
 	return func(yield func(model.Event, error) bool) {
 		if w.n++; w.fails {
 			yield(nil, fault.Upstreamf(nil, "The model fails."))
@@ -37,7 +60,12 @@ func (w *whim) Generate(_ context.Context, req *model.Request) iter.Seq2[model.E
 		}
 		events := []model.Event{model.TextDelta{Text: fmt.Sprint("Answer ", w.n)}}
 		finish := model.Stop
-		if len(req.Tools) > 0 && w.random.IntN(3) == 0 {
+		if req.Format.Type == model.FormatObject && w.calls > 1 {
+			events[0] = model.TextDelta{Text: "{}"}
+		} else if len(req.Tools) > 1 && w.calls == 1 && w.random.IntN(2) == 0 {
+			finish = model.ToolCalls
+			events = append(events, model.ToolCallStart{ID: "s", Name: "web_search"}, model.ToolCallDelta{Arguments: `{"queries":["x"]}`})
+		} else if len(req.Tools) > 0 && w.random.IntN(3) == 0 {
 			if w.random.IntN(2) == 0 {
 				events = nil
 			}
@@ -68,6 +96,11 @@ func (d drawer) Stored(_ context.Context, _ accounts.Caller, id string) (model.D
 	}
 	return model.Document{}, fault.Missing("file_not_found", "file", id)
 }
+
+// nothing is what a web search finds.
+type nothing struct{}
+
+func (nothing) Search(context.Context, string) ([]websearch.Result, error) { return nil, nil }
 
 // TestPromptsAreThoseOfTheWholeHistory makes turns of every kind, one behind
 // another and in branches, and sends each to a service, too, that has never seen
@@ -115,7 +148,7 @@ func newWanderer(t *testing.T, seed uint64) *wanderer {
 func (w *wanderer) open(m model.Backend) (*conversations.Service, *responses.Service) {
 	quiet := slog.New(slog.DiscardHandler)
 	history := conversations.New(conversations.Options{Store: w.store, Log: quiet, AnyItems: true})
-	service := responses.New(responses.Options{Accounts: w.books, Log: quiet, Conversations: history, Backend: m, Documents: w.files})
+	service := responses.New(responses.Options{Accounts: w.books, Log: quiet, Conversations: history, Backend: m, Documents: w.files, Search: nothing{}})
 	return history, service
 }
 
@@ -149,8 +182,8 @@ func (w *wanderer) wander(steps int) {
 			}
 		}
 	}
-	if longer < steps/4 {
-		w.Errorf("only %d prompts were long", longer)
+	if longer < steps/4 || w.model.known < 10 {
+		w.Errorf("only %d prompts were long, and had only %d messages in common", longer, w.model.known)
 	}
 }
 
@@ -170,6 +203,11 @@ func (w *wanderer) turn(n int) int {
 	req.Input = w.input(n, req)
 	if w.random.IntN(10) > 0 {
 		req.Tools = []model.Tool{{Name: "f"}}
+		if w.random.IntN(4) == 0 {
+			req.Tools = append(req.Tools, responses.SearchTool())
+		}
+	} else if w.random.IntN(2) == 0 {
+		req.Format.Type = model.FormatObject // whose first answer is none
 	}
 	if w.random.IntN(4) > 0 {
 		req.Instructions = "Stay."
@@ -186,6 +224,9 @@ func (w *wanderer) turn(n int) int {
 	r, err := w.service.Create(w.Context(), w.caller, req)
 	if fmt.Sprint(err) != fmt.Sprint(freshErr) || !reflect.DeepEqual(w.model.messages, whole.messages) {
 		w.Fatalf("turn %d: got  %v, %v\nwant %v, %v", n, err, w.model.messages, freshErr, whole.messages)
+	}
+	if w.model.broken != nil {
+		w.Fatalf("turn %d: %v", n, w.model.broken)
 	}
 	if err == nil {
 		w.turns = append(w.turns, r)

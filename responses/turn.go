@@ -33,6 +33,7 @@ type turn struct {
 	announced bool  // the first event does not wait for the model
 	live      *live // where it is stored as running
 	bare      bool  // it is stored without its output
+	short     bool  // it is stored without the log-probabilities of its output
 
 	input      []conversations.Item
 	compaction *conversations.Compaction // that the turn has made, the first of its output
