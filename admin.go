@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage/backup"
 )
 
@@ -127,7 +128,8 @@ func (s *Service) StoreSize() (int64, error) { return s.store.Size() }
 // Backup writes a backup of everything that the service keeps, as it is at the
 // moment; requests go on meanwhile. Package storage/backup has the format, and
 // restores it. The error is [errors.ErrUnsupported], before anything is written,
-// where the store cannot be read as a whole, or that of w.
+// where the store cannot be read as a whole, Unavailable where the store failed on
+// the way, or that of w.
 func (s *Service) Backup(ctx context.Context, w io.Writer) error {
-	return backup.Write(ctx, s.store, w)
+	return stored.Error(backup.Write(ctx, s.store, w))
 }

@@ -19,7 +19,9 @@ import (
 func (s *Service) Calibrate(ctx context.Context, caller Caller, n *decisions.NewCalibration) (*decisions.Calibration, error) {
 	named := *n
 	named.Model = s.modelID(n.Model)
-	return s.decisions.Calibrate(ctx, caller, &named)
+	return run(ctx, s.life, func(ctx context.Context) (*decisions.Calibration, error) {
+		return s.decisions.Calibrate(ctx, caller, &named)
+	})
 }
 
 // LabelledRows reads the rows of a calibration from an uploaded file: CSV with a

@@ -3,9 +3,11 @@ package svc_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"log"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/telemetry"
 )
@@ -105,6 +108,22 @@ func ExampleService_CompleteChat() {
 	}
 	fmt.Println(*completion.Content, completion.FinishReason)
 	// Output: Returns are accepted within 30 days. stop
+}
+
+// A turn that had begun and failed is an error with the response: what was said until then,
+// which is stored and charged.
+func ExampleService_CreateResponse_failed() {
+	ctx := context.Background()
+	service, caller := open(ctx, svc.Options{
+		Backend: modeltest.New(modeltest.Fail(errors.New("the model server is gone"), model.TextDelta{Text: "Once upon a time"})),
+		Logger:  slog.New(slog.DiscardHandler),
+	})
+	defer service.Close()
+	_, err := service.CreateResponse(ctx, caller, &responses.Request{Model: model.DefaultGenerator, Input: responses.Text("Tell me a story.")})
+	if failed, ok := errors.AsType[*responses.TurnError](err); ok {
+		fmt.Println(failed.Response.Status, failed.Response.OutputText())
+	}
+	// Output: failed Once upon a time
 }
 
 // What refuses a request is an error before the first chunk.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -193,19 +194,13 @@ const (
 // recoverAlways takes up what processes that ended have left: at the start, when
 // another one has ended or died, and now and then. One process does it for all.
 func (s *Service) recoverAlways(ctx context.Context) {
-	tick := time.NewTicker(recoverEvery)
-	defer tick.Stop()
-	for {
+	once := func() {
 		if err := s.recover(ctx); err != nil {
 			s.recoveryFailed(ctx, "", err)
 		}
-		select {
-		case <-s.replicas.Departed():
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
 	}
+	once()
+	repeat.Every(ctx, recoverEvery, s.replicas.Departed(), once)
 }
 
 // recover takes up what processes that are not alive have noted that they may

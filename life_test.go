@@ -163,6 +163,24 @@ func TestCloseCancels(t *testing.T) {
 	})
 }
 
+// TestShutdownRefusesAllThatCallsAModel asks for each operation afterwards.
+func TestShutdownRefusesAllThatCallsAModel(t *testing.T) {
+	is := is.New(t)
+	script := answering("An answer.")
+	service, err := svc.New(t.Context(), svc.Options{Backend: script, Aliases: names})
+	is.NoErr(err)
+	defer service.Close()
+	caller, err := service.LocalCaller(t.Context())
+	is.NoErr(err)
+	is.NoErr(service.Shutdown(t.Context()))
+	for name, do := range operations(t.Context(), service, caller, "late") {
+		if err := do(); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	is.Equal(len(script.Requests())+len(script.ScoreCalls()), 0)
+}
+
 // failing is a store that does not show the namespace of one organization.
 type failing struct {
 	storage.Store

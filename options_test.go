@@ -2,8 +2,9 @@ package svc_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
+	"iter"
 	"log/slog"
 	"strings"
 	"sync"
@@ -15,41 +16,61 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/decisions"
+	"github.com/seed-506d8e5d/svc/decisions/calibration"
+	"github.com/seed-506d8e5d/svc/embeddings"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
+	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
-// every does one operation of each kind that calls a model, and returns its
-// error.
-func every(t *testing.T, service *svc.Service, caller svc.Caller, text string) map[string]error {
-	t.Helper()
-	ctx := t.Context()
-	request := &chat.Request{Model: model.DefaultGenerator, Messages: []chat.Message{{Role: model.User, Content: []chat.Part{chat.Text(text)}}}}
-	errs := map[string]error{}
-	_, errs["Decide"] = service.Decide(ctx, caller, &decisions.Request{
-		Model: model.DefaultDecider, State: []byte(`"` + text + `"`),
-		Questions: []decisions.Question{{Name: "q", Type: decisions.Noul, Instructions: "?"}},
-	})
-	_, errs["CompleteChat"] = service.CompleteChat(ctx, caller, request)
-	_, errs["CreateResponse"] = service.CreateResponse(ctx, caller, say(text))
-	chunks, err := service.StreamChat(ctx, caller, request)
+// names are what the operations below call the models.
+var names = map[string]string{"writer": model.DefaultGenerator, "judge": model.DefaultDecider}
+
+// operations are all that call a model; each returns its error.
+func operations(ctx context.Context, service *svc.Service, caller svc.Caller, text string) map[string]func() error {
+	completion := &chat.Request{Model: "writer", Messages: []chat.Message{{Role: model.User, Content: []chat.Part{chat.Text(text)}}}}
+	prompt := &chat.TextRequest{Model: "writer", Prompt: text}
+	turn := &responses.Request{Model: "writer", Input: responses.Text(text)}
+	question := decisions.NewNoul("q", "?")
+	return map[string]func() error{
+		"CreateResponse":  func() error { return second(service.CreateResponse(ctx, caller, turn)) },
+		"CompactResponse": func() error { return second(service.CompactResponse(ctx, caller, turn)) },
+		"CompleteChat":    func() error { return second(service.CompleteChat(ctx, caller, completion)) },
+		"CompleteText":    func() error { return second(service.CompleteText(ctx, caller, prompt)) },
+		"StreamResponse":  func() error { return through(service.StreamResponse(ctx, caller, turn)) },
+		"StreamChat":      func() error { return through(service.StreamChat(ctx, caller, completion)) },
+		"StreamText":      func() error { return through(service.StreamText(ctx, caller, prompt)) },
+		"ResponseSession": func() error { return through(service.NewResponseSession().StreamResponse(ctx, caller, turn)) },
+		"Embed": func() error {
+			return second(service.Embed(ctx, caller, &embeddings.Request{Model: "writer", Texts: []string{text}}))
+		},
+		"Decide": func() error {
+			return second(service.Decide(ctx, caller, &decisions.Request{Model: "judge", State: decisions.State(text), Questions: []decisions.Question{question}}))
+		},
+		"Calibrate": func() error {
+			n := &decisions.NewCalibration{Model: "judge", Question: question}
+			for range calibration.MinRows / 2 {
+				n.Rows = append(n.Rows, decisions.LabelledRow{State: decisions.State(text), Answer: []byte("true")},
+					decisions.LabelledRow{State: decisions.State(text), Answer: []byte("false")})
+			}
+			return second(service.Calibrate(ctx, caller, n))
+		},
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// through returns the error of a call, or what its sequence yields of them.
+func through[T any](sequence iter.Seq2[T, error], err error) error {
 	if err == nil {
-		for _, e := range chunks {
+		for _, e := range sequence {
 			err = errors.Join(err, e)
 		}
 	}
-	errs["StreamChat"] = err
-	events, err := service.StreamResponse(ctx, caller, say(text))
-	if err == nil {
-		for _, e := range events {
-			err = errors.Join(err, e)
-		}
-	}
-	errs["StreamResponse"] = err
-	return errs
+	return err
 }
 
 func answering(text string) *modeltest.Script {
@@ -62,12 +83,13 @@ func TestHooksHoldForAllInterfaces(t *testing.T) {
 	var mu sync.Mutex
 	audit := map[string]int{}
 	script := answering("An answer.")
-	service, err := svc.New(t.Context(), svc.Options{Backend: script, Hooks: model.Hooks{
+	service, err := svc.New(t.Context(), svc.Options{Backend: script, Aliases: names, Hooks: model.Hooks{
 		Before: func(_ context.Context, c *model.Call) error {
-			if strings.Contains(fmt.Sprint(c.Request, c.Score), "forbidden") || c.Request != nil && strings.Contains(fmt.Sprint(c.Request.Messages), "forbidden") {
+			sent, err := json.Marshal(c)
+			if strings.Contains(string(sent), "forbidden") {
 				return refusal
 			}
-			return nil
+			return err
 		},
 		After: func(_ context.Context, c *model.Call, _ *model.Answer) error {
 			mu.Lock()
@@ -80,25 +102,50 @@ func TestHooksHoldForAllInterfaces(t *testing.T) {
 	defer service.Close()
 	caller, err := service.LocalCaller(t.Context())
 	is.NoErr(err)
-	for name, err := range every(t, service, caller, "fine") {
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
+	for name, do := range operations(t.Context(), service, caller, "fine") {
+		clear(audit)
+		if err := do(); err != nil || len(audit) != 1 || audit[svc.DefaultOrganization] == 0 {
+			t.Errorf("%s: %v, and the hook saw %v", name, err, audit)
 		}
 	}
-	is.Equal(audit, map[string]int{svc.DefaultOrganization: 5})
 	asked := len(script.Requests())
-	for name, err := range every(t, service, caller, "forbidden") {
-		if !errors.Is(err, refusal) {
+	for name, do := range operations(t.Context(), service, caller, "forbidden") {
+		if err := do(); !errors.Is(err, refusal) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	is.Equal(len(script.Requests()), asked) // no model was called
 }
 
+// TestRefusedAnswersAreCharged has a hook that refuses what models have answered.
+func TestRefusedAnswersAreCharged(t *testing.T) {
+	is := is.New(t)
+	refusal := &svc.Error{Kind: fault.Denied, Code: "moderated", Message: "This is not allowed."}
+	service, err := svc.New(t.Context(), svc.Options{Backend: answering("An answer."), Aliases: names, Hooks: model.Hooks{
+		After: func(context.Context, *model.Call, *model.Answer) error { return refusal },
+	}})
+	is.NoErr(err)
+	defer service.Close()
+	caller, err := service.LocalCaller(t.Context())
+	is.NoErr(err)
+	charges := 0
+	for name, do := range operations(t.Context(), service, caller, "fine") {
+		if err := do(); !errors.Is(err, refusal) {
+			t.Errorf("%s: %v", name, err)
+		}
+		charges++
+		usage, err := service.Usage(t.Context(), caller.Organization, svc.Page{Desc: true})
+		is.NoErr(err)
+		if len(usage.Items) != charges || usage.Items[0].Use.InputTokens == 0 {
+			t.Fatalf("%s: charged were %+v", name, usage.Items)
+		}
+	}
+}
+
 func TestNoAccounting(t *testing.T) {
 	is := is.New(t)
 	service, err := svc.New(t.Context(), svc.Options{
-		Backend: answering("An answer."), Accounting: svc.NoAccounting,
+		Backend: answering("An answer."), Aliases: names, Accounting: svc.NoAccounting,
 		DefaultPrices: &svc.Prices{Input: 1_000_000, Output: 1_000_000, DecisionInput: 1_000_000},
 	})
 	is.NoErr(err)
@@ -106,8 +153,8 @@ func TestNoAccounting(t *testing.T) {
 	caller, err := service.LocalCaller(t.Context())
 	is.NoErr(err)
 	for range 3 {
-		for name, err := range every(t, service, caller, "fine") {
-			if err != nil {
+		for name, do := range operations(t.Context(), service, caller, "fine") {
+			if err := do(); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -152,7 +199,7 @@ func TestOwnAccounting(t *testing.T) {
 	var log strings.Builder
 	own := &books{most: 20}
 	service, err := svc.New(t.Context(), svc.Options{
-		Backend: answering("An answer."), Accounting: own, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Backend: answering("An answer."), Aliases: names, Accounting: own, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	is.NoErr(err)
 	defer service.Close()
@@ -169,8 +216,8 @@ func TestOwnAccounting(t *testing.T) {
 	is.NoErr(err) // it was done, and stays done
 	is.Equal(strings.Count(log.String(), "the books are closed"), 1)
 	is.Equal(own.tokens, 36)
-	for name, err := range every(t, service, caller, "fine") {
-		if !fault.Is(err, fault.NoCredits) {
+	for name, do := range operations(t.Context(), service, caller, "fine") {
+		if err := do(); !fault.Is(err, fault.NoCredits) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

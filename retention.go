@@ -9,6 +9,7 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/responses"
 )
 
@@ -22,24 +23,18 @@ const sweepLease = "retention"
 // any longer and what is left of those that were deleted. A failure is logged and
 // stops nobody: the next time tries again.
 func (s *Service) sweep(ctx context.Context) {
-	for tick := time.NewTicker(sweepEvery); ; {
-		select {
-		case <-ctx.Done():
-			tick.Stop()
-			return
-		case <-tick.C:
-			held, err := s.replicas.Lease(ctx, sweepLease)
-			if err != nil {
+	repeat.Every(ctx, sweepEvery, nil, func() {
+		held, err := s.replicas.Lease(ctx, sweepLease)
+		if err != nil {
+			s.sweepFailed(ctx, "", err)
+		}
+		if held {
+			s.Sweep(ctx)
+			if err := s.replicas.Sweep(ctx); err != nil {
 				s.sweepFailed(ctx, "", err)
 			}
-			if held {
-				s.Sweep(ctx)
-				if err := s.replicas.Sweep(ctx); err != nil {
-					s.sweepFailed(ctx, "", err)
-				}
-			}
 		}
-	}
+	})
 }
 
 // Sweep removes what organizations do not keep any longer, by their

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
@@ -99,6 +100,27 @@ func TestRetention(t *testing.T) {
 	if got, want := k.counts(forever), [4]int{1, 1, 1, 1}; got != want {
 		t.Errorf("the organization that keeps everything has %d, want %d", got, want)
 	}
+}
+
+// TestRetentionIsKeptByItself holds that the service does it, nobody else.
+func TestRetentionIsKeptByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keeper{T: t, store: memstore.New()}
+		service, err := svc.New(t.Context(), svc.Options{Store: k.store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { service.Close(); k.store.Close() }()
+		k.Service = service
+		caller, _ := k.organization(accounts.Retention{Completions: 1, Responses: 2, Conversations: 3, Files: 4})
+		for day, want := range [][4]int{{1, 1, 1, 1}, {0, 1, 1, 1}, {0, 0, 1, 1}, {0, 0, 0, 1}, {0, 0, 0, 0}} {
+			time.Sleep(time.Hour) // over the next sweep
+			if got := k.counts(caller); got != want {
+				t.Errorf("after %d days there are %d, want %d", day, got, want)
+			}
+			time.Sleep(23 * time.Hour)
+		}
+	})
 }
 
 // TestAConversationThatGoesOnIsKept holds that its days count from what was said

@@ -86,9 +86,7 @@ func (s states) writePart(ctx context.Context, caller Caller, w *jsonout.Writer,
 	}
 	w.Object()
 	w.Name("file").String(document.Name)
-	if document.Note != "" {
-		w.Name("note").String(document.Note)
-	}
+	w.StringMember("note", document.Note)
 	w.Name("text").String(document.Text)
 	w.EndObject()
 	return nil

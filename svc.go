@@ -38,8 +38,10 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/idempotency"
+	"github.com/seed-506d8e5d/svc/internal/defaults"
 	"github.com/seed-506d8e5d/svc/internal/format"
 	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/builtin"
 	"github.com/seed-506d8e5d/svc/replicas"
@@ -186,13 +188,8 @@ type state struct {
 // background. Where the store has no organization yet, [Service.Bootstrap] makes
 // one.
 func New(ctx context.Context, o Options) (*Service, error) {
-	s := &Service{state: &state{life: newLife(), log: o.Logger, now: o.Now, aliases: o.Aliases}}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
+	s := &Service{state: &state{life: newLife(), aliases: o.Aliases}}
+	s.now, _, s.log = defaults.For(o.Now, nil, o.Logger)
 	if o.Store == nil {
 		o.Store = memstore.New()
 		s.closers = append(s.closers, o.Store.Close)
@@ -221,8 +218,15 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.background.Go(func() { s.recoverAlways(s.life.cancelled) })
 	s.background.Go(func() { s.sweep(s.life.cancelled) })
+	if s.replicas.Shared() {
+		s.background.Go(func() { repeat.Every(s.life.cancelled, clearEvery, nil, s.conversations.ClearLines) })
+	}
 	return s, nil
 }
+
+// clearEvery is how often places in lines are given back that the store did not take
+// back at once.
+const clearEvery = time.Second
 
 // assemble makes the services for the nouns.
 func (s *Service) assemble(ctx context.Context, o Options) (err error) {
@@ -254,7 +258,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	}
 	s.closers = append(s.closers, s.files.Close)
 	s.chat, err = chat.New(chat.Options{
-		Accounts: s.accounts, Backend: s.models, Store: s.store, Documents: s.files, Now: o.Now, NewID: o.NewID, Log: s.log,
+		Accounts: s.accounts, Backend: s.models, Store: s.store, Documents: s.files, Now: o.Now, NewID: o.NewID,
 	})
 	if err != nil {
 		return err

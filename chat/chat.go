@@ -13,11 +13,10 @@ package chat
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
-	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/internal/defaults"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -52,7 +51,6 @@ type Options struct {
 
 	Now   func() time.Time           // the clock; nil: time.Now
 	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
-	Log   *slog.Logger               // where errors go that nobody can be told; nil: slog.Default()
 }
 
 // Service answers chat completions. Its methods may be called concurrently.
@@ -64,7 +62,6 @@ type Service struct {
 	documents Documents
 	now       func() time.Time
 	newID     func(prefix string) string
-	log       *slog.Logger
 }
 
 // New returns a Service. The error says which option is missing.
@@ -77,18 +74,7 @@ func New(o Options) (*Service, error) {
 		models:    model.Use(o.Backend),
 		store:     storage.Use(o.Store),
 		documents: o.Documents,
-		now:       o.Now,
-		newID:     o.NewID,
-		log:       o.Log,
 	}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	if s.newID == nil {
-		s.newID = ids.New
-	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
+	s.now, s.newID, _ = defaults.For(o.Now, o.NewID, nil)
 	return s, nil
 }

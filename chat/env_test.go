@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"reflect"
 	"sync"
@@ -35,10 +36,32 @@ type env struct {
 	log      *bytes.Buffer
 }
 
-// brittle is a store in which nothing can be written while it is broken.
+// brittle is a store in which nothing can be written while it is broken, and which
+// counts the entries that are read from it.
 type brittle struct {
 	storage.Store
 	broken bool
+	read   int
+}
+
+func (b *brittle) View(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
+	return b.Store.View(ctx, ns, func(tx storage.Tx) error { return fn(countingTx{tx, b}) })
+}
+
+type countingTx struct {
+	storage.Tx
+	store *brittle
+}
+
+func (c countingTx) Scan(r storage.Range) iter.Seq2[storage.Entry, error] {
+	return func(yield func(storage.Entry, error) bool) {
+		for e, err := range c.Tx.Scan(r) {
+			c.store.read++
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 func (b *brittle) Update(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
@@ -58,13 +81,13 @@ func newEnvOver(t *testing.T, script *modeltest.Script, documents chat.Documents
 	e := &env{t: t, script: script, store: &brittle{Store: memstore.New()}, log: &bytes.Buffer{}}
 	newID := counter()
 	clock := func() time.Time { return now }
+	log := slog.New(slog.NewTextHandler(e.log, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
 	var err error
-	e.accounts, err = accounts.New(t.Context(), accounts.Options{Store: e.store, Now: clock, NewID: newID})
+	e.accounts, err = accounts.New(t.Context(), accounts.Options{Store: e.store, Now: clock, NewID: newID, Log: log})
 	e.ok(err)
 	t.Cleanup(func() { e.ok(e.accounts.Close()); e.ok(e.store.Close()) })
 	e.Service, err = chat.New(chat.Options{
 		Accounts: e.accounts, Backend: script, Store: e.store, Documents: documents, Now: clock, NewID: newID,
-		Log: slog.New(slog.NewTextHandler(e.log, &slog.HandlerOptions{ReplaceAttr: withoutTime})),
 	})
 	e.ok(err)
 	e.caller = e.organization(accounts.NewOrganization{Name: "one", Credits: accounts.Dollar})

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 
@@ -65,7 +66,11 @@ func encodeRecord(c *Completion) ([]byte, error) {
 	if len(r.Logprobs) > 0 {
 		return jsonout.Marshal(r)
 	}
-	return r.AppendJSON(nil), nil
+	size := 256
+	if r.Content != nil {
+		size += len(*r.Content) + len(*r.Content)/32
+	}
+	return r.AppendJSON(make([]byte, 0, size)), nil
 }
 
 // AppendJSON implements [jsonout.Appender] for a record without log-probabilities:
@@ -79,25 +84,13 @@ func (r *record) AppendJSON(b []byte) []byte {
 		w.Name("content").String(*r.Content)
 	}
 	if len(r.Calls) > 0 {
-		w.Name("calls").Array()
-		for _, c := range r.Calls {
-			w.Object()
-			w.Name("id").String(c.ID)
-			w.Name("name").String(c.Name)
-			w.Name("arguments").String(c.Arguments)
-			w.EndObject()
-		}
-		w.EndArray()
+		writeCalls(w.Name("calls"), r.Calls)
 	}
 	w.Name("finish").String(string(r.Finish))
 	w.Name("input").Int(int64(r.Input))
-	if r.Cached != 0 {
-		w.Name("cached").Int(int64(r.Cached))
-	}
+	w.IntMember("cached", int64(r.Cached))
 	w.Name("output").Int(int64(r.Output))
-	if r.Reasoning != 0 {
-		w.Name("reasoning").Int(int64(r.Reasoning))
-	}
+	w.IntMember("reasoning", int64(r.Reasoning))
 	if len(r.Metadata) > 0 {
 		jsonout.Tags(w.Name("metadata"), r.Metadata)
 	}
@@ -152,28 +145,78 @@ type fileRecord struct {
 // encodeMessages returns the stored form of a request's messages, or a TooLarge
 // error where a store might not take it.
 func encodeMessages(messages []Message) ([]byte, error) {
-	records := make([]messageRecord, len(messages))
-	for i, m := range messages {
-		r := messageRecord{Role: m.Role, ToolCalls: callRecords(m.ToolCalls), ToolCallID: m.ToolCallID}
-		r.Content = make([]partRecord, len(m.Content))
-		for j, p := range m.Content {
-			switch p := p.(type) {
-			case Text:
-				r.Content[j].Text = string(p)
-			case File:
-				r.Content[j].File = &fileRecord{p.ID, p.Name, p.MIMEType, p.Data}
+	size := 2
+	for i := range messages {
+		size += 64
+		for _, p := range messages[i].Content {
+			if text, ok := p.(Text); ok {
+				size += 16 + len(text) + len(text)/32
 			}
 		}
-		records[i] = r
 	}
-	data, err := jsonout.Marshal(records)
-	if err != nil {
-		return nil, err
+	w := jsonout.Writer{Buf: make([]byte, 0, size)}
+	w.Array()
+	for i := range messages {
+		messages[i].write(&w)
 	}
+	w.EndArray()
+	data := w.Buf
 	if len(data) > storage.MaxValue {
 		return nil, tooLarge("messages", "The messages are too large to be stored; send them with store false.")
 	}
 	return data, nil
+}
+
+// write writes a message as the tags of [messageRecord] say.
+func (m *Message) write(w *jsonout.Writer) {
+	w.Object()
+	w.Name("role").String(string(m.Role))
+	if len(m.Content) > 0 {
+		w.Name("content").Array()
+		for _, p := range m.Content {
+			writePart(w, p)
+		}
+		w.EndArray()
+	}
+	if len(m.ToolCalls) > 0 {
+		writeCalls(w.Name("calls"), callRecords(m.ToolCalls))
+	}
+	w.StringMember("call_id", m.ToolCallID)
+	w.EndObject()
+}
+
+func writePart(w *jsonout.Writer, p Part) {
+	w.Object()
+	switch p := p.(type) {
+	case Text:
+		w.StringMember("text", string(p))
+	case File:
+		w.Name("file").Object()
+		w.StringMember("id", p.ID)
+		w.StringMember("name", p.Name)
+		w.StringMember("type", p.MIMEType)
+		if w.Name("data"); p.Data == nil {
+			w.Null()
+		} else {
+			w.BeginString()
+			w.Buf = base64.StdEncoding.AppendEncode(w.Buf, p.Data)
+			w.EndString()
+		}
+		w.EndObject()
+	}
+	w.EndObject()
+}
+
+func writeCalls(w *jsonout.Writer, calls []callRecord) {
+	w.Array()
+	for _, c := range calls {
+		w.Object()
+		w.Name("id").String(c.ID)
+		w.Name("name").String(c.Name)
+		w.Name("arguments").String(c.Arguments)
+		w.EndObject()
+	}
+	w.EndArray()
 }
 
 func decodeMessages(id string, data []byte) ([]Message, error) {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strconv"
@@ -62,6 +63,9 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, f Filter, p 
 	if p.After != "" {
 		after = recordKey(p.After)
 	}
+	if len(f.Metadata) > 0 {
+		s.indexNow(ctx, caller)
+	}
 	err = s.view(ctx, caller, func(tx storage.Tx) error {
 		known, err := false, error(nil)
 		if len(f.Metadata) > 0 {
@@ -80,6 +84,9 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, f Filter, p 
 }
 
 func (f Filter) decode(e storage.Entry) (Completion, bool, error) {
+	if f.Model != "" && !strings.ContainsFunc(f.Model, escaped) && !bytes.Contains(e.Value, []byte(`"model":"`+f.Model+`"`)) {
+		return Completion{}, false, nil // to decode it would take most of the time of a list
+	}
 	c, err := decodeRecord(strings.TrimPrefix(string(e.Key), recordPrefix), e.Value)
 	if err != nil || f.Model != "" && c.Model != f.Model {
 		return c, false, err
@@ -91,6 +98,9 @@ func (f Filter) decode(e storage.Entry) (Completion, bool, error) {
 	}
 	return c, true, nil
 }
+
+// escaped reports whether a character may be written as another in JSON.
+func escaped(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) }
 
 // Messages returns a page of the messages of the request that a stored
 // completion answers, in their order, up to [MaxPage].

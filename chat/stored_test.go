@@ -97,6 +97,39 @@ func TestMessagesTooLargeToStoreAreRefusedBeforeTheModelIsCalled(t *testing.T) {
 	e.complete(req)
 }
 
+func TestACompletionTooLargeToStoreIsCharged(t *testing.T) {
+	e := newEnv(t, modeltest.Text(strings.Repeat("x", storage.MaxValue)))
+	_, err := e.Complete(t.Context(), e.caller, ask("Hi"))
+	equal(t, err, error(&fault.Error{Kind: fault.TooLarge, Code: "request_too_large",
+		Message: "The completion is too large to be stored. Completions with store false are not."}))
+	equal(t, e.kept(e.caller), nil)
+	equal(t, len(e.uses(e.caller)), 1)
+}
+
+// TestWhatDoesNotFitBesideItsMessages has a completion that one value can hold, but
+// no transaction with its messages and its charge.
+func TestWhatDoesNotFitBesideItsMessages(t *testing.T) {
+	e := newEnv(t, modeltest.Text(strings.Repeat("x", storage.MaxValue-1000)))
+	e.script.Count = func(*model.Request) (int, error) { return 1, nil }
+	_, err := e.Complete(t.Context(), e.caller, ask(strings.Repeat("x", storage.MaxValue-1000)))
+	equal(t, fault.From(err).Kind, fault.TooLarge)
+	equal(t, len(e.uses(e.caller)), 1)
+}
+
+func TestLogprobsThatAreTooLargeAreNotStored(t *testing.T) {
+	token := model.Logprob{Token: "x", Top: []model.Logprob{{Token: strings.Repeat("y", storage.MaxValue)}}}
+	e := newEnv(t, modeltest.Events(model.Logprobs{Tokens: []model.Logprob{token}}, model.TextDelta{Text: "x"}, modeltest.DefaultUsage, model.Finish{Reason: model.Stop}))
+	req := ask("Hi")
+	req.Logprobs, req.TopLogprobs = true, ptr(1)
+	made := e.complete(req)
+	equal(t, len(made.Logprobs), 1)
+	stored, err := e.Get(t.Context(), e.caller, made.ID)
+	e.ok(err)
+	equal(t, stored.Logprobs, nil)
+	equal(t, *stored.Content, "x")
+	equal(t, len(e.uses(e.caller)), 1)
+}
+
 func TestAnotherOrganizationsCompletionIsMissing(t *testing.T) {
 	e := newEnv(t, modeltest.Text("a"))
 	id := e.complete(ask("Hi")).ID
@@ -119,12 +152,12 @@ func TestAnotherOrganizationsCompletionIsMissing(t *testing.T) {
 
 func TestLists(t *testing.T) {
 	e := newEnvOver(t, &modeltest.Script{
-		Infos:   []model.Info{{ID: "a", Generates: true}, {ID: "b", Generates: true}},
+		Infos:   []model.Info{{ID: "a", Generates: true}, {ID: "b<", Generates: true}},
 		Respond: func(*model.Request) modeltest.Answer { return modeltest.Text("x") },
 	}, nilDocuments{})
 	for i := range 5 {
 		req := ask("Hi")
-		req.Model = []string{"a", "b"}[i%2]
+		req.Model = []string{"a", "b<"}[i%2]
 		req.Metadata = map[string]string{"third": fmt.Sprint(i / 3), "i": fmt.Sprint(i), "all": "a"}
 		e.complete(req)
 	}
@@ -141,19 +174,22 @@ func TestLists(t *testing.T) {
 		{"after", chat.Filter{}, page.Params{Limit: 3, After: "chatcmpl_02"}, []string{"03", "04", "05"}, false},
 		{"after, newest first", chat.Filter{}, page.Params{Limit: 1, After: "chatcmpl_02", Desc: true}, []string{"01"}, false},
 		{"after one that is gone", chat.Filter{}, page.Params{After: "chatcmpl_035"}, []string{"04", "05"}, false},
-		{"of a model", chat.Filter{Model: "b"}, page.Params{}, []string{"02", "04"}, false},
+		{"of a model", chat.Filter{Model: "b<"}, page.Params{}, []string{"02", "04"}, false},
 		{"with a tag", chat.Filter{Metadata: map[string]string{"third": "1"}}, page.Params{}, []string{"04", "05"}, false},
 		{"with all tags", chat.Filter{Metadata: map[string]string{"third": "1", "i": "4"}}, page.Params{}, []string{"05"}, false},
 		{"with a tag that none has", chat.Filter{Metadata: map[string]string{"other": ""}}, page.Params{}, nil, false},
-		{"more only if it matches", chat.Filter{Model: "b"}, page.Params{Limit: 2}, []string{"02", "04"}, false},
+		{"more only if it matches", chat.Filter{Model: "b<"}, page.Params{Limit: 2}, []string{"02", "04"}, false},
 		{"with a tag, a page", chat.Filter{Metadata: map[string]string{"all": "a"}}, page.Params{Limit: 2, After: "chatcmpl_02"}, []string{"03", "04"}, true},
 		{"with tags, newest first", chat.Filter{Metadata: map[string]string{"all": "a", "third": "0"}}, page.Params{Limit: 2, Desc: true}, []string{"03", "02"}, true},
 		{"with tags, newest first, after", chat.Filter{Metadata: map[string]string{"all": "a", "third": "0"}}, page.Params{Limit: 2, Desc: true, After: "chatcmpl_02"}, []string{"01"}, false},
 		{"with a tag, of a model", chat.Filter{Model: "a", Metadata: map[string]string{"third": "0"}}, page.Params{}, []string{"01", "03"}, false},
+		{"of a model that none has", chat.Filter{Model: "c"}, page.Params{}, nil, false},
+		{"of a model, newest first", chat.Filter{Model: "a"}, page.Params{Limit: 2, Desc: true}, []string{"05", "03"}, true},
 	}
-	for _, known := range []bool{false, true} {
+	for _, broken := range []bool{true, false} { // as long as nothing can be indexed all are read
+		e.store.broken = broken
 		for _, c := range cases {
-			t.Run(fmt.Sprintf("%s, indexed %v", c.rule, known), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, indexed %v", c.rule, !broken), func(t *testing.T) {
 				got, err := e.List(t.Context(), e.caller, c.filter, c.params)
 				e.ok(err)
 				var ids []string
@@ -164,20 +200,41 @@ func TestLists(t *testing.T) {
 				equal(t, got.HasMore, c.more)
 			})
 		}
-		e.ok(e.IndexTags(t.Context(), e.caller)) // from now on by the tags
 	}
 	_, err := e.List(t.Context(), e.caller, chat.Filter{}, page.Params{Limit: 101})
 	equal(t, err, error(fault.Invalidf("limit", "limit must be between 1 and 100.")))
 }
 
-// TestTagsOfOlderCompletions has more completions than one transaction indexes that
-// an earlier version has stored, without their tags in the index.
+// TestFilteredListsReadWhatTheyShow counts what lists that are filtered by tags read
+// of an organization with many completions, from the first list on.
+func TestFilteredListsReadWhatTheyShow(t *testing.T) {
+	e := newEnvOver(t, &modeltest.Script{Respond: func(*model.Request) modeltest.Answer { return modeltest.Text("x") }}, nilDocuments{})
+	for i := range 700 {
+		req := ask("Hi")
+		req.Metadata = map[string]string{"i": fmt.Sprint(i)}
+		e.complete(req)
+	}
+	for _, c := range []struct {
+		tag  string
+		want int
+	}{{"x", 0}, {"600", 1}} {
+		e.store.read = 0
+		got, err := e.List(t.Context(), e.caller, chat.Filter{Metadata: map[string]string{"i": c.tag}}, page.Params{})
+		e.ok(err)
+		equal(t, len(got.Items), c.want)
+		equal(t, e.store.read, c.want)
+	}
+}
+
+// TestTagsOfOlderCompletions has more completions than a list indexes at once that an
+// earlier version has stored, without their tags in the index.
 func TestTagsOfOlderCompletions(t *testing.T) {
 	e := newEnv(t, modeltest.Text("a"))
 	filter := chat.Filter{Metadata: map[string]string{"k": "v"}}
 	req := ask("Hi")
 	req.Metadata = filter.Metadata
 	id := e.complete(req).ID
+	const older = 2600
 	e.ok(e.store.Update(t.Context(), e.caller.Namespace(), func(tx storage.Tx) error {
 		for entry, err := range tx.Scan(storage.Prefix([]byte("c/t/"))) {
 			if err != nil {
@@ -188,7 +245,7 @@ func TestTagsOfOlderCompletions(t *testing.T) {
 			}
 		}
 		record, err := tx.Get([]byte("c/o/" + id))
-		for i := range 1200 {
+		for i := range older {
 			err = errors.Join(err, tx.Set(fmt.Appendf(nil, "c/o/chatcmpl_00%04d", i), record))
 		}
 		return err
@@ -205,16 +262,16 @@ func TestTagsOfOlderCompletions(t *testing.T) {
 			p.After = list.Items[len(list.Items)-1].ID
 		}
 	}
-	equal(t, found(), 1201)
+	equal(t, found(), older+1)
 	e.ok(e.IndexTags(t.Context(), e.caller))
-	equal(t, found(), 1201)
+	equal(t, found(), older+1)
 
 	// What is changed and deleted afterwards is found as it is.
 	_, err := e.Update(t.Context(), e.caller, id, map[string]string{"k": "w"})
 	e.ok(err)
-	equal(t, found(), 1200)
+	equal(t, found(), older)
 	e.ok(e.Delete(t.Context(), e.caller, "chatcmpl_000000"))
-	equal(t, found(), 1199)
+	equal(t, found(), older-1)
 	filter.Metadata = map[string]string{"k": "w"}
 	equal(t, found(), 1)
 	e.ok(e.Delete(t.Context(), e.caller, id))

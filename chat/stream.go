@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -229,8 +230,8 @@ func (r *run) endCall() {
 }
 
 // finish completes the completion, charges it, and stores it in the same
-// transaction. The model has done its work: that ctx has ended in the meantime
-// does not change that it is paid for.
+// transaction. The model has done its work: that ctx has ended in the meantime, or
+// that the completion cannot be stored, does not change that it is paid for.
 func (r *run) finish(ctx context.Context) error {
 	c := &r.completion
 	r.settled = true
@@ -240,34 +241,46 @@ func (r *run) finish(ctx context.Context) error {
 		c.Content = &text
 	}
 	also := r.caller.Claim.Doing()
-	if r.keep != nil {
-		record, err := encodeRecord(c)
-		if err != nil {
-			return err
-		}
+	record, unstored := r.record()
+	if record != nil {
 		also = func(tx storage.Tx) error {
 			return errors.Join(tx.Set(recordKey(c.ID), record), tx.Set(messagesKey(c.ID), r.keep), setTags(tx, c.ID, nil, c.Metadata), r.caller.Claim.Did(tx, c.ID))
 		}
 	}
 	_, err := r.service.accounts.Charge(context.WithoutCancel(ctx), r.caller, r.use(c.ID), also)
-	return err
+	return cmp.Or(err, unstored)
+}
+
+// record returns what is to be stored of the completion, nil for nothing: it goes
+// without its log-probabilities where it is too large with them, and is a TooLarge
+// error where it is too large without.
+func (r *run) record() ([]byte, error) {
+	if r.keep == nil {
+		return nil, nil
+	}
+	const rest = 64 << 10 // of the transaction: the charge and the tags
+	most := min(storage.MaxValue, storage.MaxTxBytes-rest-len(r.keep))
+	record, err := encodeRecord(&r.completion)
+	if err == nil && len(record) > most {
+		short := r.completion
+		short.Logprobs = nil
+		record, err = encodeRecord(&short)
+	}
+	if err == nil && len(record) > most {
+		return nil, tooLarge("", "The completion is too large to be stored. Completions with store false are not.")
+	}
+	return record, err
 }
 
 // abandon charges what was used before the completion failed or was given up,
-// unless that was done. The caller of the completion has another error to be
-// told, or has gone: an error here is logged.
+// unless that was done.
 func (r *run) abandon(ctx context.Context) {
 	if r.settled {
 		return
 	}
 	r.settled = true
-	if r.completion.Usage = r.meter.Usage(); r.completion.Usage == (model.Usage{}) {
-		return
-	}
-	if _, err := r.service.accounts.Charge(context.WithoutCancel(ctx), r.caller, r.use(""), nil); err != nil {
-		r.service.log.ErrorContext(ctx, "chat: usage of a failed completion was not charged",
-			"organization", r.caller.Organization, "usage", r.completion.Usage, "err", err)
-	}
+	r.completion.Usage = r.meter.Usage()
+	r.service.accounts.ChargeCut(ctx, r.caller, r.use(""))
 }
 
 func (r *run) use(object string) accounts.Use {

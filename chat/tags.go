@@ -27,17 +27,32 @@ func setTags(tx storage.Tx, id string, before, now map[string]string) error {
 	return nil
 }
 
-// indexBatch is how many completions one transaction of [Service.IndexTags] reads.
-const indexBatch = 500
+const (
+	// indexBatch is how many completions one transaction of [Service.IndexTags] reads,
+	// and indexAtOnce in how many of these a list helps that is filtered by tags.
+	indexBatch  = 500
+	indexAtOnce = 4
+)
 
 // IndexTags makes the completions of an organization that earlier versions have
 // stored known by their tags. Until that is done, once for each organization,
-// lists that are filtered by tags read all of them. It is called now and then.
+// lists that are filtered by tags read all of them. It is called now and then; the
+// lists do a part of it themselves, so that whoever has nothing older never waits.
 func (s *Service) IndexTags(ctx context.Context, caller accounts.Caller) error {
 	for {
 		done, err := s.indexSome(ctx, caller)
 		if err != nil || done {
 			return stored.Error(err)
+		}
+	}
+}
+
+// indexNow does some of that: all of it where there is nothing older. What the
+// store refuses can wait.
+func (s *Service) indexNow(ctx context.Context, caller accounts.Caller) {
+	for range indexAtOnce {
+		if done, err := s.indexSome(ctx, caller); err != nil || done {
+			return
 		}
 	}
 }
@@ -64,7 +79,7 @@ func (s *Service) indexSome(ctx context.Context, caller accounts.Caller) (done b
 		default:
 			r.Start = append(recordKey(string(last)), 0)
 		}
-		last = nil
+		n := 0
 		for e, err := range tx.Scan(r) {
 			if err != nil {
 				return err
@@ -78,8 +93,11 @@ func (s *Service) indexSome(ctx context.Context, caller accounts.Caller) (done b
 				return err
 			}
 			last = []byte(id)
+			n++
 		}
-		done = last == nil
+		if done = n < indexBatch; done {
+			last = nil
+		}
 		return tx.Set(indexedKey(), last)
 	})
 	return done, err

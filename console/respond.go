@@ -341,7 +341,8 @@ const stallTimeout = time.Minute
 
 // follow sends a turn as it is made, as events for static/console.js: "text" with
 // the next piece of a message, "item" with the HTML of an item that is complete,
-// "end" with the response's ID or "unkept" with why it has no page, and "wrong" with why there is none.
+// "end" with the response's ID or "unkept" with why it has no page, and "wrong"
+// with why there is none.
 func (c *Console) follow(v *visit, events iter.Seq2[responses.Event, error]) error {
 	rc := http.NewResponseController(v.w.ResponseWriter)
 	send := func(event string, data any) bool {

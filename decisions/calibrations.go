@@ -60,39 +60,38 @@ type NewCalibration struct {
 // option, or the index of a level.
 type LabelledRow struct{ State, Answer json.RawMessage }
 
-// Calibration says what a model's probabilities mean for one question.
+// Calibration says what a model's probabilities mean for one question. What it is
+// stored as stands in calibrationrecord.go.
 type Calibration struct {
-	ID          string                  `json:"id"`
-	Model       string                  `json:"model"`
-	Asked       json.RawMessage         `json:"question"`
-	Map         calibration.Map         `json:"map"`
-	Rows        int                     `json:"rows"`
-	Before      calibration.Metrics     `json:"raw"`
-	After       calibration.Metrics     `json:"calibrated"` // of rows that the map was not fitted to
-	Thresholds  []calibration.Threshold `json:"thresholds"`
-	Reliability []calibration.Bin       `json:"reliability"`
-	CreatedAt   int64                   `json:"created_at"` // Unix seconds
+	ID          string // calib_…
+	Model       string
+	Asked       json.RawMessage // the question as it was asked
+	Map         calibration.Map
+	Rows        int                 // that it was made of
+	Before      calibration.Metrics // of the model's own probabilities
+	After       calibration.Metrics // of calibrated ones, of rows that the map was not fitted to
+	Thresholds  []calibration.Threshold
+	Reliability []calibration.Bin
+	CreatedAt   int64 // Unix seconds
+	Orders      int   // in how many orders the question was asked, 0 for one
 
-	// Orders is in how many orders the question was asked, 0 for one.
-	Orders int `json:"orders,omitempty"`
-
-	Key      string    `json:"key"` // of the question
-	Canaries []caseRow `json:"canaries"`
+	key      string // of the question
+	canaries []canary
 }
 
-// caseRow is a state whose answer tells whether the model is still the same.
-type caseRow struct {
-	State string    `json:"state"`
-	P     []float64 `json:"p"`
+// canary is a state whose answer tells whether the model is still the same.
+type canary struct {
+	State string
+	P     []float64
 }
 
 const (
-	// canaries are how many rows are kept to recognize the model by; it is asked
+	// keptCanaries are how many rows are kept to recognize the model by; it is asked
 	// about them again after canaryTime, and has changed where a probability has
 	// moved by more than canaryMoves.
-	canaries    = 4
-	canaryTime  = time.Hour
-	canaryMoves = 0.05
+	keptCanaries = 4
+	canaryTime   = time.Hour
+	canaryMoves  = 0.05
 )
 
 // checks says when models were last seen to be those of calibrations.
@@ -113,18 +112,17 @@ func (s *Service) Calibrate(ctx context.Context, c accounts.Caller, n *NewCalibr
 	if err != nil {
 		return nil, err
 	}
-	questions, err := parseQuestions([]Question{n.Question}, 1)
+	q, err := parseQuestion("question", &n.Question)
 	if err != nil {
 		return nil, err
 	}
-	q := &questions[0]
 	if q.kind == Labels || len(n.Question.Images) > 0 {
 		return nil, invalid("question/type", "must be one of noul, choice, score, without images")
 	}
 	if len(n.Rows) < calibration.MinRows || len(n.Rows) > MaxRows {
 		return nil, invalid("rows", "must have %d to %d rows", calibration.MinRows, MaxRows)
 	}
-	states, rights, err := labelled(q, n.Rows)
+	states, rights, err := labelled(&q, n.Rows)
 	if err != nil {
 		return nil, err
 	}
@@ -141,15 +139,15 @@ func (s *Service) Calibrate(ctx context.Context, c accounts.Caller, n *NewCalibr
 	running, done := s.accounts.Running(ctx, c)
 	defer done()
 	orders := max(info.Debias, 1)
-	answers, tokens, err := s.askEach(running, c, info, orders, q, states)
+	answers, tokens, err := s.askEach(running, c, info, orders, &q, states)
 	if err != nil {
+		s.accounts.ChargeCut(ctx, c, use(info, tokens))
 		return nil, accounts.Cause(running, err)
 	}
-	made := newCalibration(n, info, q, states, answers, rights)
+	made := newCalibration(n, info, &q, states, answers, rights)
 	made.ID, made.CreatedAt, made.Orders = s.newID("calib"), s.now().Unix(), orders
-	use := accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: tokens}
-	_, err = s.accounts.Charge(ctx, c, use, func(tx storage.Tx) error {
-		return errors.Join(storage.SetJSON(tx, calibrationKey(made.ID), made), storage.SetJSON(tx, []byte(made.Key), made.ID),
+	_, err = s.accounts.Charge(context.WithoutCancel(ctx), c, use(info, tokens), func(tx storage.Tx) error {
+		return errors.Join(storage.SetJSON(tx, calibrationKey(made.ID), newCalibrationRecord(made)), storage.SetJSON(tx, []byte(made.key), made.ID),
 			c.Claim.Did(tx, made.ID))
 	})
 	return made, stored.Error(err)
@@ -173,7 +171,7 @@ func labelled(q *question, rows []LabelledRow) (states []string, rights []int, e
 }
 
 // askEach asks one question about each of several states and returns the
-// probabilities and the tokens of them all.
+// probabilities and the tokens of them all, the tokens also with an error.
 func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Info, orders int, q *question, states []string) ([][]float64, int, error) {
 	q.labels = s.models.Labels(ctx, info.ID, len(q.options))
 	answers, plans := make([][]float64, len(states)), make([]*plan, len(states))
@@ -198,24 +196,24 @@ func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Inf
 			})
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, 0, err
-	}
+	err := group.Wait()
 	tokens := 0
-	for i := range plans {
-		tokens += inputTokens(plans[i : i+1])
+	for i, p := range plans {
+		if p != nil {
+			tokens += inputTokens(plans[i : i+1])
+		}
 	}
-	return answers, tokens, nil
+	return answers, tokens, err
 }
 
 // newCalibration learns from answers.
 func newCalibration(n *NewCalibration, info model.Info, q *question, states []string, answers [][]float64, rights []int) *Calibration {
 	rows := make([]calibration.Row, len(answers))
-	made := &Calibration{Model: info.ID, Asked: n.Asked, Rows: len(rows), Key: string(questionKey(info.ID, q))}
+	made := &Calibration{Model: info.ID, Asked: n.Asked, Rows: len(rows), key: string(questionKey(info.ID, q))}
 	for i := range rows {
 		rows[i] = calibration.Row{P: answers[i], Right: rights[i]}
-		if i < canaries {
-			made.Canaries = append(made.Canaries, caseRow{states[i], answers[i]})
+		if i < keptCanaries {
+			made.canaries = append(made.canaries, canary{states[i], answers[i]})
 		}
 	}
 	made.Before, _ = calibration.Measure(rows)
@@ -230,13 +228,15 @@ func newCalibration(n *NewCalibration, info model.Info, q *question, states []st
 }
 
 // Calibration returns a calibration. The error is NotFound.
-func (s *Service) Calibration(ctx context.Context, c accounts.Caller, id string) (*Calibration, error) {
-	var found Calibration
-	err := s.view(ctx, c, func(tx storage.Tx) error { return storage.GetJSON(tx, calibrationKey(id), &found) })
+func (s *Service) Calibration(ctx context.Context, c accounts.Caller, id string) (found *Calibration, err error) {
+	err = s.view(ctx, c, func(tx storage.Tx) error {
+		found, err = readCalibration(tx, id)
+		return err
+	})
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, fault.Missing(CodeCalibrationNotFound, "calibration", id)
 	}
-	return &found, stored.Error(err)
+	return found, stored.Error(err)
 }
 
 // Calibrations returns a page of the organization's calibrations, 1 to 100.
@@ -251,9 +251,9 @@ func (s *Service) Calibrations(ctx context.Context, c accounts.Caller, p page.Pa
 	err = s.view(ctx, c, func(tx storage.Tx) error {
 		var err error
 		found, err = paging.Read(tx, paging.Range(p, []byte(calibrationPrefix), after), p.Limit, func(e storage.Entry) (Calibration, bool, error) {
-			var one Calibration
-			err := json.Unmarshal(e.Value, &one)
-			return one, true, err
+			var record calibrationRecord
+			err := json.Unmarshal(e.Value, &record)
+			return *record.calibration(), true, err
 		})
 		return err
 	})
@@ -268,13 +268,13 @@ func (s *Service) DeleteCalibration(ctx context.Context, c accounts.Caller, id s
 		return fault.Missing(CodeCalibrationNotFound, "calibration", id)
 	}
 	err := s.store.Update(ctx, c.Namespace(), func(tx storage.Tx) error {
-		var found Calibration
-		if err := storage.GetJSON(tx, calibrationKey(id), &found); err != nil {
+		found, err := readCalibration(tx, id)
+		if err != nil {
 			return err
 		}
 		var newest string
-		if err := storage.GetJSON(tx, []byte(found.Key), &newest); err == nil && newest == id {
-			if err := tx.Delete([]byte(found.Key)); err != nil {
+		if err := storage.GetJSON(tx, []byte(found.key), &newest); err == nil && newest == id {
+			if err := tx.Delete([]byte(found.key)); err != nil {
 				return err
 			}
 		} else if err != nil && !errors.Is(err, storage.ErrNotFound) {
@@ -337,8 +337,7 @@ func (s *Service) calibrationsOf(ctx context.Context, c accounts.Caller, info mo
 			var id string
 			err := storage.GetJSON(tx, questionKey(info.ID, p.question), &id)
 			if err == nil {
-				found[i] = new(Calibration)
-				err = storage.GetJSON(tx, calibrationKey(id), found[i])
+				found[i], err = readCalibration(tx, id)
 			}
 			if errors.Is(err, storage.ErrNotFound) || err == nil && max(found[i].Orders, 1) != cmp.Or(req.Debias, info.Debias, 1) {
 				found[i], err = nil, nil
@@ -369,8 +368,8 @@ func (s *Service) recognize(ctx context.Context, c accounts.Caller, info model.I
 	if now := s.now(); ok && now.Sub(last) < canaryTime {
 		return nil
 	}
-	states := make([]string, len(k.Canaries))
-	for i, row := range k.Canaries {
+	states := make([]string, len(k.canaries))
+	for i, row := range k.canaries {
 		states[i] = row.State
 	}
 	q := *asked
@@ -380,7 +379,7 @@ func (s *Service) recognize(ctx context.Context, c accounts.Caller, info model.I
 	}
 	for i, p := range answers {
 		for j := range p {
-			if len(k.Canaries[i].P) != len(p) || math.Abs(p[j]-k.Canaries[i].P[j]) > canaryMoves {
+			if len(k.canaries[i].P) != len(p) || math.Abs(p[j]-k.canaries[i].P[j]) > canaryMoves {
 				return &fault.Error{Kind: fault.Conflict, Code: CodeModelChanged, Message: "The model " + info.ID +
 					" answers otherwise than when the calibration " + k.ID + " was made. Make a new one or delete it."}
 			}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/internal/defaults"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -68,12 +68,7 @@ func New(o Options) *Service {
 	if o.Store != nil {
 		s.store = storage.Use(o.Store)
 	}
-	if s.now, s.newID = o.Now, o.NewID; s.now == nil {
-		s.now = time.Now
-	}
-	if s.newID == nil {
-		s.newID = ids.New
-	}
+	s.now, s.newID, _ = defaults.For(o.Now, o.NewID, nil)
 	if s.concurrency <= 0 {
 		s.concurrency = DefaultConcurrency
 	}
@@ -84,15 +79,16 @@ func New(o Options) *Service {
 const endpoint = "decisions"
 
 // Decide answers the questions of a request and charges the caller for its
-// input tokens before it returns. Nothing is charged for a request that fails.
+// input tokens before it returns; for a request that fails, of what models were asked.
 //
 // Errors: Invalid for a request that breaks a rule of the interface or names a
-// model that does not decide, with the path to the fault as Param and before
-// the reason in the message; Denied for a model that the caller's key may not
-// use; NoCredits; NotFound for a state that refers to what is not there; Conflict
-// where a question has a calibration of another model than answers now; Rejected for a request that does not fit the model's context
-// window or leaves less than 1/128 of it free; and those of the model. All
-// calls of the model have ended when Decide returns.
+// model that does not decide, with the path to the fault as Param and before the
+// reason in the message; Denied for a model that the caller's key may not use;
+// NoCredits; NotFound for a state that refers to what is not there; Conflict where
+// a question has a calibration of another model than answers now; Rejected for a
+// request that does not fit the model's context window or leaves less than 1/128 of
+// it free; and those of the model. All calls of the model have ended when Decide
+// returns.
 func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (*Response, error) {
 	info, err := s.decider(req.Model)
 	if err != nil {
@@ -125,6 +121,12 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	defer done()
 	own, leave := s.shares.join(c.Organization)
 	defer leave()
+	settled := false
+	defer func() {
+		if !settled {
+			s.accounts.ChargeCut(ctx, c, use(info, inputTokens(plans)))
+		}
+	}()
 	if err := s.run(running, own, about, plans); err != nil {
 		return nil, accounts.Cause(running, err)
 	}
@@ -140,11 +142,15 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	if err := s.calibrate(running, c, info, req, plans, found, resp); err != nil {
 		return nil, accounts.Cause(running, err)
 	}
-	use := accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: resp.Usage.InputTokens}
-	if _, err := s.accounts.Charge(ctx, c, use, c.Claim.Doing()); err != nil {
+	settled = true // the model has done its work, also for who has gone meanwhile
+	if _, err := s.accounts.Charge(context.WithoutCancel(ctx), c, use(info, resp.Usage.InputTokens), c.Claim.Doing()); err != nil {
 		return nil, err
 	}
 	return resp, nil
+}
+
+func use(info model.Info, tokens int) accounts.Use {
+	return accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: tokens}
 }
 
 // decider returns the model with an ID, which has to be one that decides.
@@ -154,7 +160,7 @@ func (s *Service) decider(id string) (model.Info, error) {
 	}
 	info, ok := s.models.Find(id)
 	if !ok || !info.Decides {
-		return model.Info{}, invalid("model", "%q is not a decision model", id)
+		return model.Info{}, invalid("model", "%.128q is not a decision model", id)
 	}
 	return info, nil
 }
@@ -206,9 +212,13 @@ func newResponse(modelID string, plans []*plan) *Response {
 // inputTokens are the tokens of plans about one state: those of the state once,
 // and of each question as often as it was asked.
 func inputTokens(plans []*plan) int {
-	asked := leaves(plans)
-	tokens := asked[0].first.scores.StateTokens
-	for _, p := range allOf(asked) {
+	tokens := 0
+	for _, p := range leaves(plans) {
+		if tokens, _ = p.first.used(); tokens > 0 {
+			break
+		}
+	}
+	for _, p := range allOf(plans) {
 		tokens += p.asked()
 	}
 	return tokens

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"sync"
 
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -75,13 +76,18 @@ func meanOf(rows [][]float64) *prior {
 	return &prior{mean}
 }
 
-// hash returns a name of what a question asks, whatever it is called.
+// hash returns a name of what a question asks, whatever it is called and however
+// its JSON is spelled.
 func (q *question) hash() string {
 	h := sha256.New()
 	e := json.NewEncoder(h) // a hash takes everything
 	e.Encode([]string{string(q.kind), q.instructions})
 	for _, o := range q.options {
-		e.Encode([]string{o.name, string(o.description)})
+		description := ""
+		if o.description != nil {
+			description = string(jsonout.Plain(o.description))
+		}
+		e.Encode([]string{o.name, description})
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -40,6 +40,7 @@ type call struct {
 	images  []model.Image
 	options []model.Option
 	scores  *model.Scores
+	cut     *model.Cut // where it ended without them
 }
 
 // newPlan plans the calls about q, in so many orders.
@@ -193,6 +194,7 @@ func (s *Service) decide(ctx context.Context, own *share, about *subject, plans 
 		return err
 	})
 	if err != nil {
+		asked[0].first.cut, _ = errors.AsType[*model.Cut](err)
 		return err
 	}
 	if len(d.Probabilities) != len(asked) {
@@ -270,8 +272,8 @@ func allOf(plans []*plan) []*plan {
 	return all
 }
 
-// score makes calls concurrently, at most the service's bound and the organization's share at once. The
-// first error cancels the rest.
+// score makes calls concurrently, at most the service's bound and the
+// organization's share at once. The first error cancels the rest.
 func (s *Service) score(ctx context.Context, own *share, base model.ScoreRequest, calls []*call) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.concurrency)
@@ -305,6 +307,7 @@ func (s *Service) ask(ctx context.Context, req model.ScoreRequest, c *call) erro
 	req.Images, req.Question, req.Options = c.images, c.text, c.options
 	scores, err := s.models.Score(ctx, &req)
 	if err != nil {
+		c.cut, _ = errors.AsType[*model.Cut](err)
 		return err
 	}
 	if len(scores.Probabilities) != len(c.options) {

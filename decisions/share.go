@@ -59,11 +59,24 @@ func (s *share) leave() { <-s.slots }
 // asked returns the tokens of all that p asks: the calls about groups of options
 // are prompts of their own.
 func (p *plan) asked() int {
-	tokens := p.first.scores.QuestionTokens
+	_, tokens := p.first.used()
 	for _, c := range p.within {
-		if c != nil {
-			tokens += c.scores.QuestionTokens
-		}
+		_, more := c.used()
+		tokens += more
 	}
 	return tokens
+}
+
+// used are the tokens of a call that was answered, or of which a model server had
+// the prompt when it ended; none of any other, nor of nil.
+func (c *call) used() (state, question int) {
+	switch {
+	case c == nil:
+		return 0, 0
+	case c.scores != nil:
+		return c.scores.StateTokens, c.scores.QuestionTokens
+	case c.cut != nil:
+		return c.cut.StateTokens, c.cut.QuestionTokens
+	}
+	return 0, 0
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -114,13 +115,18 @@ func parseQuestions(asked []Question, most int) ([]question, error) {
 			return nil, invalid(path, "the name is used twice")
 		}
 		names[q.Name] = true
-		options, err := parseCriteria(path, q)
-		if err != nil {
+		var err error
+		if questions[i], err = parseQuestion(path, q); err != nil {
 			return nil, err
 		}
-		questions[i] = question{name: q.Name, kind: q.Type, instructions: q.Instructions, options: options, labels: model.Letters}
 	}
 	return questions, nil
+}
+
+// parseQuestion returns the question at path, without images.
+func parseQuestion(path string, q *Question) (question, error) {
+	options, err := parseCriteria(path, q)
+	return question{name: q.Name, kind: q.Type, instructions: q.Instructions, options: options, labels: model.Letters}, err
 }
 
 // parseCriteria returns the possible answers to the question at path.
@@ -285,15 +291,12 @@ func shapeOfValid(raw json.RawMessage) shape {
 }
 
 // plainText returns valid JSON as a model reads it: the text of a string, and
-// anything else as compact JSON.
+// anything else as compact JSON, whose letters are letters and no escapes. What is
+// absent has no text.
 func plainText(raw json.RawMessage) string {
 	var text string
-	if json.Unmarshal(raw, &text) == nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
 		return text
 	}
-	var compact bytes.Buffer
-	if json.Compact(&compact, raw) != nil {
-		return string(raw)
-	}
-	return compact.String()
+	return string(jsonout.Plain(raw))
 }

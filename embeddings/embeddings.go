@@ -6,6 +6,7 @@ package embeddings
 
 import (
 	"context"
+	"errors"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
@@ -44,10 +45,10 @@ func New(a *accounts.Service, backend model.Backend) *Service {
 }
 
 // Embed returns a vector for each text. The organization is charged for the input
-// tokens when it returns without an error. The error is Invalid for a request out of
-// bounds, NotFound for a model that does not exist or does not embed, Denied
-// for one that is not the caller's to use, NoCredits, Rejected for what the model
-// does not take, or says that the model failed.
+// tokens, also where its caller leaves when a model server has them. The error is
+// Invalid for a request out of bounds, NotFound for a model that does not exist or
+// does not embed, Denied for one that is not the caller's to use, NoCredits,
+// Rejected for what the model does not take, or says that the model failed.
 func (s *Service) Embed(ctx context.Context, caller accounts.Caller, req *Request) (*Response, error) {
 	if err := req.check(); err != nil {
 		return nil, err
@@ -66,21 +67,29 @@ func (s *Service) Embed(ctx context.Context, caller accounts.Caller, req *Reques
 	if err != nil {
 		return nil, err
 	}
-	use := accounts.Use{Endpoint: "embeddings", Model: req.Model, Kind: accounts.Generation, InputTokens: answer.InputTokens}
-	if _, err := s.accounts.Charge(context.WithoutCancel(ctx), caller, use, caller.Claim.Doing()); err != nil {
+	if _, err := s.accounts.Charge(context.WithoutCancel(ctx), caller, req.use(answer.InputTokens), caller.Claim.Doing()); err != nil {
 		return nil, err
 	}
 	return &Response{Model: req.Model, Vectors: answer.Vectors, InputTokens: answer.InputTokens}, nil
 }
 
-// ask asks the model, for as long as the caller may have it work.
+// use is what a request is charged for.
+func (r *Request) use(tokens int) accounts.Use {
+	return accounts.Use{Endpoint: "embeddings", Model: r.Model, Kind: accounts.Generation, InputTokens: tokens}
+}
+
+// ask asks the model, for as long as the caller may have it work. What a model
+// server has worked for nobody is charged.
 func (s *Service) ask(ctx context.Context, caller accounts.Caller, req *Request) (*model.Embeddings, error) {
-	ctx, done := s.accounts.Running(ctx, caller)
+	limited, done := s.accounts.Running(ctx, caller)
 	defer done()
-	answer, err := s.models.Embed(ctx, &model.EmbedRequest{
+	answer, err := s.models.Embed(limited, &model.EmbedRequest{
 		Model: req.Model, Tenant: caller.Organization, Texts: req.Texts, Dimensions: req.Dimensions,
 	})
-	return answer, accounts.Cause(ctx, err)
+	if cut, ok := errors.AsType[*model.Cut](err); ok {
+		s.accounts.ChargeCut(ctx, caller, req.use(cut.QuestionTokens))
+	}
+	return answer, accounts.Cause(limited, err)
 }
 
 func (r *Request) check() error {

@@ -29,6 +29,8 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/defaults"
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -63,13 +65,8 @@ type Service struct {
 
 // New returns a Service over a store, which it does not close.
 func New(o Options) *Service {
-	s := &Service{store: storage.Use(o.Store), now: o.Now, log: o.Log}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
+	s := &Service{store: storage.Use(o.Store)}
+	s.now, _, s.log = defaults.For(o.Now, nil, o.Log)
 	return s
 }
 
@@ -140,12 +137,8 @@ func (s *Service) Begin(ctx context.Context, r Request) (*Claim, *Answer, error)
 		if err != nil || claim != nil || answer != nil {
 			return claim, answer, err
 		}
-		timer := time.NewTimer(look)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !repeat.Pause(ctx, look) {
 			return nil, nil, ctx.Err()
-		case <-timer.C:
 		}
 	}
 }
@@ -285,19 +278,12 @@ func (s *Service) hold(ctx context.Context, r *Request, id []byte, rec record) *
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Claim{service: s, request: *r, id: id, holder: rec.Holder, stop: stop}
 	c.renewed.Go(func() {
-		ticker := time.NewTicker(renewal)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				c.update(ctx, func(tx storage.Tx, rec record, now int64) error {
-					rec.Until = now + lease.Milliseconds()
-					return s.write(tx, id, &rec, now)
-				})
-			}
-		}
+		repeat.Every(ctx, renewal, nil, func() {
+			c.update(ctx, func(tx storage.Tx, rec record, now int64) error {
+				rec.Until = now + lease.Milliseconds()
+				return s.write(tx, id, &rec, now)
+			})
+		})
 	})
 	return c
 }
@@ -335,7 +321,10 @@ func (c *Claim) End(ctx context.Context, a *Answer) {
 func (c *Claim) update(ctx context.Context, change func(tx storage.Tx, rec record, now int64) error) {
 	err := c.service.store.Update(ctx, c.request.Namespace, func(tx storage.Tx) error {
 		found, held, err := c.read(tx)
-		if err != nil || !held || found.Done {
+		if errors.Is(err, storage.ErrNotFound) || err == nil && (!held || found.Done) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		return change(tx, found, c.service.now().UnixMilli())
@@ -345,12 +334,10 @@ func (c *Claim) update(ctx context.Context, change func(tx storage.Tx, rec recor
 	}
 }
 
-// read reads the claim's record, if it is still this claim's.
+// read reads the record of the key, and says whether it is still this claim's. The
+// error is storage.ErrNotFound where there is none.
 func (c *Claim) read(tx storage.Tx) (found record, held bool, err error) {
 	err = storage.GetJSON(tx, recordKey(c.id), &found)
-	if errors.Is(err, storage.ErrNotFound) {
-		return found, false, nil
-	}
 	return found, err == nil && found.Holder == c.holder, err
 }
 
@@ -375,6 +362,10 @@ func (c *Claim) Did(tx storage.Tx, object string) error {
 	}
 	found, held, err := c.read(tx)
 	switch {
+	case errors.Is(err, storage.ErrNotFound): // the store has lost it, and nobody else has the key
+		now := c.service.now().UnixMilli()
+		found = record{Body: c.request.Body[:], Until: now + lease.Milliseconds(), Holder: c.holder, Did: true, Object: object}
+		return c.service.write(tx, c.id, &found, now)
 	case err != nil:
 		return err
 	case !held:

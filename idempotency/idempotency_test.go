@@ -17,6 +17,7 @@ import (
 	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
+	"github.com/seed-506d8e5d/svc/storage/storagetest"
 )
 
 // process is a process on a store that others have too, which can be killed: from
@@ -230,4 +231,20 @@ func stored(t *testing.T, store storage.Store, text []byte) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// TestAStoreThatLosesAClaim does what the claim is for all the same, once.
+func TestAStoreThatLosesAClaim(t *testing.T) {
+	is := is.New(t)
+	store := &storagetest.Lossy{Store: newStore(t)}
+	p := newProcess(store)
+	claim, _, err := p.Begin(t.Context(), request("a"))
+	is.NoErr(err)
+	is.NoErr(store.Lose(t.Context(), 0))
+	is.NoErr(p.do(t, claim, "1"))
+	claim.End(t.Context(), &idempotency.Answer{Status: 200, Body: []byte("made")})
+	again, answer, err := p.Begin(t.Context(), request("a"))
+	is.NoErr(err)
+	is.True(again == nil)
+	is.Equal(string(answer.Body), "made")
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/seed-506d8e5d/svc/driver"
 	"github.com/seed-506d8e5d/svc/model"
@@ -153,8 +154,10 @@ type call struct {
 
 func (b backend) begin(ctx context.Context, operation, id string) (context.Context, *call) {
 	c := &call{telemetry: b.telemetry, operation: operation, model: b.label(id), start: time.Now()}
-	ctx, c.span = c.telemetry.tracer.Start(ctx, operation+" "+c.model, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		attribute.String("gen_ai.operation.name", operation), attribute.String("gen_ai.request.model", c.model)))
+	if c.span = (noop.Span{}); c.telemetry.tracing {
+		ctx, c.span = c.telemetry.tracer.Start(ctx, operation+" "+c.model, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+			attribute.String("gen_ai.operation.name", operation), attribute.String("gen_ai.request.model", c.model)))
+	}
 	c.ctx = ctx
 	c.telemetry.activeCalls.add(ctx, 1)
 	return ctx, c
@@ -194,9 +197,11 @@ func (c *call) end(err error) {
 		t.tokens.observe(c.ctx, float64(c.usage.InputTokens), c.operation, c.model, "input")
 		t.tokens.observe(c.ctx, float64(c.usage.OutputTokens), c.operation, c.model, "output")
 		t.cachedTokens.add(c.ctx, float64(c.usage.CachedTokens), c.model)
-		c.span.SetAttributes(
-			attribute.Int("gen_ai.usage.input_tokens", c.usage.InputTokens),
-			attribute.Int("gen_ai.usage.output_tokens", c.usage.OutputTokens))
+		if c.span.IsRecording() {
+			c.span.SetAttributes(
+				attribute.Int("gen_ai.usage.input_tokens", c.usage.InputTokens),
+				attribute.Int("gen_ai.usage.output_tokens", c.usage.OutputTokens))
+		}
 	}
 	endSpan(c.span, err)
 }

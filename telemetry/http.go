@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/seed-506d8e5d/svc/internal/answer"
 )
@@ -37,10 +38,13 @@ type request struct {
 
 func (t *Telemetry) begin(w http.ResponseWriter, r *http.Request) (*request, *http.Request) {
 	m := &request{telemetry: t, answer: answer.Writer{ResponseWriter: w}, start: time.Now()}
-	ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	ctx, m.span = t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))
-	t.activeRequests.add(ctx, 1)
-	return m, r.WithContext(ctx)
+	if m.span = (noop.Span{}); t.tracing {
+		ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx, m.span = t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))
+		r = r.WithContext(ctx)
+	}
+	t.activeRequests.add(r.Context(), 1)
+	return m, r
 }
 
 func (m *request) end(r *http.Request) {

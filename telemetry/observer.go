@@ -1,8 +1,11 @@
 package telemetry
 
 import (
+	"fmt"
 	"math"
 	"net/url"
+	"slices"
+	"sync"
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/driver"
@@ -14,7 +17,7 @@ var _ svc.Observer = (*Telemetry)(nil)
 // Wrap implements [svc.Observer].
 func (t *Telemetry) Wrap(o *svc.Options) {
 	if store, ok := driver.As[storage.Sizer](o.Store); ok {
-		t.Gauge("svc_store_size_bytes", "Size of the store on disk.", nil, func() float64 {
+		t.gaugeOfAll("svc_store_size_bytes", "Size of the store on disk.", nil, sum, func() float64 {
 			size, err := store.Size()
 			if err != nil {
 				return math.NaN()
@@ -23,7 +26,7 @@ func (t *Telemetry) Wrap(o *svc.Options) {
 		})
 	}
 	if store, ok := driver.As[syncer](o.Store); ok {
-		t.Gauge("svc_store_syncs", "How often the store was made durable since it was opened.", nil,
+		t.gaugeOfAll("svc_store_syncs", "How often the store was made durable since it was opened.", nil, sum,
 			func() float64 { return float64(store.Syncs()) })
 	}
 	if servers, ok := driver.As[healthy](o.Backend); ok {
@@ -37,8 +40,45 @@ func (t *Telemetry) Wrap(o *svc.Options) {
 
 // Watch implements [svc.Observer].
 func (t *Telemetry) Watch(s *svc.Service) {
-	t.Gauge("svc_extraction_queue", "Uploaded files that wait for the extraction of their text.", nil,
+	t.gaugeOfAll("svc_extraction_queue", "Uploaded files that wait for the extraction of their text.", nil, sum,
 		func() float64 { return float64(s.WaitingFiles()) })
+}
+
+// ofAll are the gauges that each service which is observed has a part in: what they
+// are asked for, by name and labels.
+type ofAll struct {
+	mu    sync.Mutex
+	reads map[string][]func() float64 // guarded by mu
+}
+
+// gaugeOfAll adds one service's part to a gauge, whose value is what together makes
+// of all parts.
+func (t *Telemetry) gaugeOfAll(name, help string, labels map[string]string, together func([]float64) float64, read func() float64) {
+	t.ofAll.mu.Lock()
+	defer t.ofAll.mu.Unlock()
+	key := fmt.Sprint(name, labels)
+	known := t.ofAll.reads[key]
+	t.ofAll.reads[key] = append(known, read)
+	if known != nil {
+		return
+	}
+	t.Gauge(name, help, labels, func() float64 {
+		t.ofAll.mu.Lock()
+		reads := slices.Clone(t.ofAll.reads[key])
+		t.ofAll.mu.Unlock()
+		values := make([]float64, len(reads))
+		for i, read := range reads {
+			values[i] = read()
+		}
+		return together(values)
+	})
+}
+
+func sum(values []float64) (total float64) {
+	for _, v := range values {
+		total += v
+	}
+	return total
 }
 
 // syncer is a store that counts how often it makes writes durable: once for all
@@ -59,8 +99,8 @@ func (t *Telemetry) watch(backend healthy) {
 		}
 	}
 	for address, server := range addresses {
-		t.Gauge("svc_upstream_up", "Whether requests go to a model server, or it is left alone because it failed.",
-			map[string]string{"server_address": address}, func() float64 {
+		t.gaugeOfAll("svc_upstream_up", "Whether requests go to a model server, or it is left alone because it failed.",
+			map[string]string{"server_address": address}, slices.Min, func() float64 {
 				if backend.Health()[server] {
 					return 1
 				}

@@ -47,7 +47,7 @@ type Options struct {
 	Traces trace.TracerProvider
 
 	// Propagator finds the trace that a request belongs to; nil is that of W3C
-	// Trace Context.
+	// Trace Context where there are Traces, and finds none where there are not.
 	Propagator propagation.TextMapPropagator
 }
 
@@ -58,13 +58,17 @@ const scope = "github.com/seed-506d8e5d/svc/telemetry"
 type Telemetry struct {
 	instruments
 	tracer     trace.Tracer
+	tracing    bool // somebody wants to know of traces: without, a request needs no context for them
 	propagator propagation.TextMapPropagator
 	metrics
+	ofAll ofAll
 }
 
 // New returns a Telemetry. It panics where the registerer has metrics of the same
-// names: a program with several services has one Telemetry for all of them.
+// names: a program with several services has one Telemetry for all of them, and
+// its gauges add up what they have.
 func New(o Options) *Telemetry {
+	tracing := o.Traces != nil || o.Propagator != nil
 	if o.Traces == nil {
 		o.Traces = noop.NewTracerProvider()
 	}
@@ -76,7 +80,10 @@ func New(o Options) *Telemetry {
 		o.Registerer.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 	i := newInstruments(o.Registerer, o.Meters)
-	return &Telemetry{instruments: i, tracer: o.Traces.Tracer(scope), propagator: o.Propagator, metrics: newMetrics(i)}
+	return &Telemetry{
+		instruments: i, tracer: o.Traces.Tracer(scope), tracing: tracing, propagator: o.Propagator, metrics: newMetrics(i),
+		ofAll: ofAll{reads: map[string][]func() float64{}},
+	}
 }
 
 // Gauge adds a metric that read is asked for whenever metrics are: the size of a

@@ -340,6 +340,46 @@ func TestTheProgramsOwnRegistry(t *testing.T) {
 	}
 }
 
+// sized is a store that knows its size, and a backend that knows its servers.
+type sized struct {
+	storage.Store
+	model.Backend
+	bytes int64
+	up    bool
+}
+
+func (s sized) Size() (int64, error)    { return s.bytes, nil }
+func (s sized) Health() map[string]bool { return map[string]bool{"http://a.test/v1": s.up} }
+
+// TestSeveralServices has two with one Telemetry, of which one has a server that is
+// ill.
+func TestSeveralServices(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	tel := telemetry.New(telemetry.Options{Registerer: registry})
+	for i, up := range []bool{true, false} {
+		s := sized{memstore.New(), builtin.New(), int64(i + 1), up}
+		defer s.Close()
+		service, err := svc.New(t.Context(), svc.Options{Observer: tel, Store: s, Backend: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer service.Close()
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		got[f.GetName()] = f.GetMetric()[0].GetGauge().GetValue()
+	}
+	for name, want := range map[string]float64{"svc_store_size_bytes": 3, "svc_extraction_queue": 0, "svc_upstream_up": 0} {
+		if value, ok := got[name]; !ok || value != want {
+			t.Errorf("%s is %v (%v), want %v", name, value, ok, want)
+		}
+	}
+}
+
 // TestLabelMassOfRefusals counts the answers that were none, which are those that
 // an operator wants to know of.
 func TestLabelMassOfRefusals(t *testing.T) {

@@ -37,12 +37,12 @@ const (
 // first of two options, and of more the largest, the others sharing what is left
 // as before. The zero value leaves them as they are.
 type Map struct {
-	Method Method    `json:"method"`
-	T      float64   `json:"t,omitempty"`
-	A      float64   `json:"a,omitempty"`
-	B      float64   `json:"b,omitempty"`
-	X      []float64 `json:"x,omitempty"` // isotonic: where the curve is given, rising
-	Y      []float64 `json:"y,omitempty"`
+	Method Method
+	T      float64
+	A      float64
+	B      float64
+	X      []float64 // isotonic: where the curve is given, rising
+	Y      []float64
 }
 
 // tiny keeps logarithms finite.
@@ -163,11 +163,11 @@ const folds = 5
 const MinRows = 4 * folds
 
 // Choose returns the map that gave the right answers the most probability on rows
-// that it was not fitted to, fitted to all rows, and the probabilities that maps
-// of its method gave to the rows they were not fitted to. There are at least
-// [MinRows] rows, all with the same number of options, in any order: which of them a
-// map is not fitted to is drawn, the same each time. A simpler method is kept unless another is better by more than chance
-// explains.
+// that it was not fitted to, fitted to all rows, and the probabilities that maps of
+// its method gave to the rows they were not fitted to. There are at least [MinRows]
+// rows, all with the same number of options, in any order: which of them a map is
+// not fitted to is drawn, the same each time. A simpler method is kept unless
+// another is better by more than chance explains.
 func Choose(rows []Row) (Map, [][]float64) {
 	best, bestLoss := Map{Method: Raw}, []float64(nil)
 	var bestHeld [][]float64

@@ -7,12 +7,12 @@ import (
 
 // Metrics say how good probabilities are.
 type Metrics struct {
-	Accuracy  float64 `json:"accuracy"`
-	OverGuess float64 `json:"chance_corrected"` // accuracy, 0 being that of guessing and 1 being always right
-	ECE       float64 `json:"ece"`              // mean distance of confidence and accuracy over bins
-	Brier     float64 `json:"brier"`            // squared distance to the right answer, over all options
-	NLL       float64 `json:"nll"`              // mean negative logarithm of the right answer's probability
-	AUROC     float64 `json:"auroc"`            // how well confidence tells right from wrong; 0.5 where all are one of them
+	Accuracy  float64
+	OverGuess float64 // accuracy, 0 being that of guessing and 1 being always right
+	ECE       float64 // mean distance of confidence and accuracy over bins
+	Brier     float64 // squared distance to the right answer, over all options
+	NLL       float64 // mean negative logarithm of the right answer's probability
+	AUROC     float64 // how well confidence tells right from wrong; 0.5 where all are one of them
 }
 
 // Bin is a part of the range of confidence.
