@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,7 +23,9 @@ import (
 const adminKey = "admin-secret"
 
 // newAdminAPI returns the interface over an empty store, with a clock that
-// stands still and IDs that count. Zero options are completed.
+// stands still and IDs that count, those of each kind by themselves: an entry of the
+// audit log takes another one where its transaction runs again. Zero options are
+// completed.
 func newAdminAPI(t testing.TB, options svc.Options, opts Options) *API {
 	t.Helper()
 	return Contract(t, newBareAPI(t, options, opts))
@@ -31,11 +34,18 @@ func newAdminAPI(t testing.TB, options svc.Options, opts Options) *API {
 // newBareAPI is newAdminAPI without a look at each request.
 func newBareAPI(t testing.TB, options svc.Options, opts Options) *API {
 	t.Helper()
-	var ids, requests atomic.Int64
+	var requests atomic.Int64
+	var mu sync.Mutex
+	made := map[string]int{}
 	if options.Now == nil {
 		options.Now = func() time.Time { return time.Unix(1_700_000_000, 0) }
 	}
-	options.NewID = func(prefix string) string { return fmt.Sprintf("%s_%04d", prefix, ids.Add(1)) }
+	options.NewID = func(prefix string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		made[prefix]++
+		return fmt.Sprintf("%s_%04d", prefix, made[prefix])
+	}
 	options.Logger = slog.New(slog.DiscardHandler)
 	if options.Store == nil {
 		options.Store = NewStore(t)
@@ -64,7 +74,8 @@ func send(a http.Handler, key, method, path, body string) *httptest.ResponseReco
 }
 
 // exchange is a request and the whole answer that it must have. KEY and PREFIX
-// in the answer stand for a fresh API key and how it begins.
+// in the answer stand for a fresh API key and how it begins, audit_1, audit_2 and so on for
+// the IDs of entries of the audit log, in the order in which they stand there.
 type exchange struct {
 	name, method, path, body string
 	status                   int
@@ -73,6 +84,7 @@ type exchange struct {
 
 var (
 	keyPattern    = regexp.MustCompile(`"key":"sk-svc-[A-Za-z0-9_-]{43}"`)
+	auditPattern  = regexp.MustCompile(`audit_[0-9]+`)
 	prefixPattern = regexp.MustCompile(`"prefix":"sk-svc-[A-Za-z0-9_-]{4,5}"`)
 )
 
@@ -81,6 +93,13 @@ func (x exchange) run(t *testing.T, a http.Handler, key string) {
 	w := send(a, key, x.method, x.path, x.body)
 	got := keyPattern.ReplaceAllString(w.Body.String(), `"key":"KEY"`)
 	got = prefixPattern.ReplaceAllString(got, `"prefix":"PREFIX"`)
+	audits := map[string]string{}
+	got = auditPattern.ReplaceAllStringFunc(got, func(id string) string {
+		if audits[id] == "" {
+			audits[id] = fmt.Sprint("audit_", len(audits)+1)
+		}
+		return audits[id]
+	})
 	if w.Code != x.status || got != x.want {
 		t.Errorf("%s: %s %s\ngot  %d %s\nwant %d %s", x.name, x.method, x.path, w.Code, got, x.status, x.want)
 	}
@@ -109,21 +128,21 @@ func audit(id, action, subject, change string) string {
 
 func TestAdmin(t *testing.T) {
 	a := newAdminAPI(t, svc.Options{}, Options{})
-	plain := `{"id":"org_0003","object":"organization","name":"Plain","status":"active","zero_data_retention":false,"credits":"0",` +
+	plain := `{"id":"org_0002","object":"organization","name":"Plain","status":"active","zero_data_retention":false,"credits":"0",` +
 		`"requests_per_minute":0,"tokens_per_minute":0,"created_at":1700000000}`
-	key := `{"id":"key_0011","object":"api_key","organization_id":"org_0001","name":"ci","models":["svc-preview"],` +
+	key := `{"id":"key_0001","object":"api_key","organization_id":"org_0001","name":"ci","models":["svc-preview"],` +
 		`"prefix":"PREFIX","created_at":1700000000,"last_used_at":null`
-	orphan := `{"id":"key_0013","object":"api_key","organization_id":null,"name":"","models":null,` +
+	orphan := `{"id":"key_0002","object":"api_key","organization_id":null,"name":"","models":null,` +
 		`"prefix":"PREFIX","created_at":1700000000,"last_used_at":null`
 	for _, x := range []exchange{
 		{"create", "POST", "/admin/v1/organizations",
 			`{"name":"Acme","credits":"12.5","zero_data_retention":true,"requests_per_minute":60,"tokens_per_minute":1000,"unknown":1}`,
 			200, acme("Acme", "active", "12.5", 60)},
 		{"create with a name alone", "POST", "/admin/v1/organizations", `{"name":"Plain","credits":null}`, 200, plain},
-		{"list", "GET", "/admin/v1/organizations", "", 200, list("org_0001", "org_0003", false, acme("Acme", "active", "12.5", 60), plain)},
+		{"list", "GET", "/admin/v1/organizations", "", 200, list("org_0001", "org_0002", false, acme("Acme", "active", "12.5", 60), plain)},
 		{"list one", "GET", "/admin/v1/organizations?limit=1", "", 200, list("org_0001", "org_0001", true, acme("Acme", "active", "12.5", 60))},
-		{"list the next", "GET", "/admin/v1/organizations?limit=1&after=org_0001", "", 200, list("org_0003", "org_0003", false, plain)},
-		{"list newest first", "GET", "/admin/v1/organizations?limit=1&order=desc", "", 200, list("org_0003", "org_0003", true, plain)},
+		{"list the next", "GET", "/admin/v1/organizations?limit=1&after=org_0001", "", 200, list("org_0002", "org_0002", false, plain)},
+		{"list newest first", "GET", "/admin/v1/organizations?limit=1&order=desc", "", 200, list("org_0002", "org_0002", true, plain)},
 		{"get", "GET", "/admin/v1/organizations/org_0001", "", 200, acme("Acme", "active", "12.5", 60)},
 		{"update", "POST", "/admin/v1/organizations/org_0001", `{"name":"Acme Inc","status":"suspended","requests_per_minute":0}`,
 			200, acme("Acme Inc", "suspended", "12.5", 0)},
@@ -133,31 +152,31 @@ func TestAdmin(t *testing.T) {
 		{"no usage", "GET", "/admin/v1/organizations/org_0001/usage", "", 200, list("", "", false)},
 		{"create key", "POST", "/admin/v1/api_keys", `{"organization_id":"org_0001","name":"ci","models":["svc-preview"]}`, 200, key + `,"key":"KEY"}`},
 		{"create orphan", "POST", "/admin/v1/api_keys", `{"organization_id":null,"models":null}`, 200, orphan + `,"key":"KEY"}`},
-		{"list keys", "GET", "/admin/v1/api_keys?limit=2", "", 200, list("key_0011", "key_0013", false, key+"}", orphan+"}")},
-		{"list keys of one", "GET", "/admin/v1/api_keys?organization_id=org_0001", "", 200, list("key_0011", "key_0011", false, key+"}")},
-		{"revoke", "DELETE", "/admin/v1/api_keys/key_0013", "", 200, `{"id":"key_0013","object":"api_key.deleted","deleted":true}`},
-		{"revoke again", "DELETE", "/admin/v1/api_keys/key_0013", "", 404,
-			`{"error":{"message":"No API key found with id \"key_0013\".","type":"invalid_request_error","param":null,"code":"api_key_not_found"}}`},
-		{"no keys", "GET", "/admin/v1/api_keys?organization_id=org_0003", "", 200, list("", "", false)},
-		{"audit log", "GET", "/admin/v1/audit_log?order=desc&limit=2", "", 200, list("audit_0015", "audit_0014", true,
-			audit("audit_0015", "api_key.revoke", "key_0013", "null"),
-			audit("audit_0014", "api_key.create", "key_0013", `{"organization_id":"","name":"","models":null}`))},
-		{"limit a key", "POST", "/admin/v1/api_keys/key_0011", `{"requests_per_minute":5,"budget":"2.5"}`, 200,
+		{"list keys", "GET", "/admin/v1/api_keys?limit=2", "", 200, list("key_0001", "key_0002", false, key+"}", orphan+"}")},
+		{"list keys of one", "GET", "/admin/v1/api_keys?organization_id=org_0001", "", 200, list("key_0001", "key_0001", false, key+"}")},
+		{"revoke", "DELETE", "/admin/v1/api_keys/key_0002", "", 200, `{"id":"key_0002","object":"api_key.deleted","deleted":true}`},
+		{"revoke again", "DELETE", "/admin/v1/api_keys/key_0002", "", 404,
+			`{"error":{"message":"No API key found with id \"key_0002\".","type":"invalid_request_error","param":null,"code":"api_key_not_found"}}`},
+		{"no keys", "GET", "/admin/v1/api_keys?organization_id=org_0002", "", 200, list("", "", false)},
+		{"audit log", "GET", "/admin/v1/audit_log?order=desc&limit=2", "", 200, list("audit_1", "audit_2", true,
+			audit("audit_1", "api_key.revoke", "key_0002", "null"),
+			audit("audit_2", "api_key.create", "key_0002", `{"organization_id":"","name":"","models":null}`))},
+		{"limit a key", "POST", "/admin/v1/api_keys/key_0001", `{"requests_per_minute":5,"budget":"2.5"}`, 200,
 			key + `,"requests_per_minute":5,"budget":"2.5","budget_period":"month","budget_spent":"0"}`},
-		{"limit nothing", "POST", "/admin/v1/api_keys/key_0011", `{"requests_per_minute":0,"budget":0,"budget_period":null}`, 200, key + "}"},
+		{"limit nothing", "POST", "/admin/v1/api_keys/key_0001", `{"requests_per_minute":0,"budget":0,"budget_period":null}`, 200, key + "}"},
 		{"limit none", "POST", "/admin/v1/api_keys/key_0099", `{}`, 404,
 			`{"error":{"message":"No API key found with id \"key_0099\".","type":"invalid_request_error","param":null,"code":"api_key_not_found"}}`},
-		{"a budget for a year", "POST", "/admin/v1/api_keys/key_0011", `{"budget":1,"budget_period":"year"}`, 400,
+		{"a budget for a year", "POST", "/admin/v1/api_keys/key_0001", `{"budget":1,"budget_period":"year"}`, 400,
 			`{"error":{"message":"budget_period must be \"day\" or \"month\".","type":"invalid_request_error","param":"budget_period","code":"validation_error"}}`},
-		{"retention", "POST", "/admin/v1/organizations/org_0003", `{"retention":{"files_days":30,"responses_days":null}}`, 200,
+		{"retention", "POST", "/admin/v1/organizations/org_0002", `{"retention":{"files_days":30,"responses_days":null}}`, 200,
 			strings.Replace(plain, `"created_at"`, `"retention":{"files_days":30},"created_at"`, 1)},
-		{"retention is no number of days", "POST", "/admin/v1/organizations/org_0003", `{"retention":{"files_days":-1}}`, 400,
+		{"retention is no number of days", "POST", "/admin/v1/organizations/org_0002", `{"retention":{"files_days":-1}}`, 400,
 			`{"error":{"message":"retention.files_days must be 0 to 36500.","type":"invalid_request_error","param":"retention.files_days","code":"validation_error"}}`},
-		{"concurrent requests", "POST", "/admin/v1/organizations/org_0003", `{"concurrent_requests":7,"retention":{}}`, 200,
+		{"concurrent requests", "POST", "/admin/v1/organizations/org_0002", `{"concurrent_requests":7,"retention":{}}`, 200,
 			strings.Replace(plain, `"created_at"`, `"concurrent_requests":7,"created_at"`, 1)},
-		{"delete", "DELETE", "/admin/v1/organizations/org_0003", "", 200, `{"id":"org_0003","object":"organization.deleted","deleted":true}`},
-		{"delete again", "DELETE", "/admin/v1/organizations/org_0003", "", 404,
-			`{"error":{"message":"No organization found with id \"org_0003\".","type":"invalid_request_error","param":null,"code":"organization_not_found"}}`},
+		{"delete", "DELETE", "/admin/v1/organizations/org_0002", "", 200, `{"id":"org_0002","object":"organization.deleted","deleted":true}`},
+		{"delete again", "DELETE", "/admin/v1/organizations/org_0002", "", 404,
+			`{"error":{"message":"No organization found with id \"org_0002\".","type":"invalid_request_error","param":null,"code":"organization_not_found"}}`},
 	} {
 		x.run(t, a, adminKey)
 	}

@@ -53,7 +53,7 @@ func (a *API) createCalibration(c *call) error {
 	}
 	question := root.Field("question")
 	n := &decisions.NewCalibration{Model: root.Field("model").Text(), Asked: question.Raw(), Question: decisions.Question{
-		Name: "question", Type: decisions.Type(question.Field("type").Text()),
+		Type:         decisions.Type(question.Field("type").Text()),
 		Instructions: instructions(question.Field("instructions")), Criteria: question.Field("criteria").Raw()}}
 	if n.Model == "" {
 		root.Field("model").Fail("is required")

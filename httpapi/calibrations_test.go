@@ -26,7 +26,7 @@ func TestCalibrations(t *testing.T) {
 	is.Equal(*a.about(t, "w20", question, `,"abstain_above_error":0.1`).Abstained, true)
 
 	// What refuses.
-	other := `{"type":"noul","instructions":"Is it?"}`
+	other := `{"type":"noul","instructions":"Is it?","criteria":{"true":["é"]}}`
 	w := a.send("/v1/systemone", `{"model":"svc-snap-preview","state":"x","abstain_above_error":0.1,"questions":{"q":`+other+`}}`)
 	is.Equal(w.Body.String(), `{"detail":{"error_type":"validation_error","message":"abstain_above_error: needs a calibration of the question \"q\""}}`)
 	for body, want := range map[string]string{
@@ -39,12 +39,15 @@ func TestCalibrations(t *testing.T) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
+	w = a.send("/v1/calibrations", `{"model":"svc-snap-preview","question":{"type":"choice","criteria":{"a":null}},"rows":[]}`)
+	is.Equal(w.Body.String(), errorA("question/criteria: must have 2 to 255 options", "question/criteria", "validation_error"))
 
 	// A file of rows, and the lists.
 	file := sendForm(a.API, a.key, form(purpose, formPart{"file", "rows.csv", "text/csv", "state,answer\n" + strings.Repeat("w0,true\nw1,false\n", 15)}))
 	var uploaded struct{ ID string }
 	is.NoErr(json.Unmarshal(file.Body.Bytes(), &uploaded))
-	w = a.send("/v1/calibrations", `{"model":"svc-snap-preview","question":`+other+`,"file_id":"`+uploaded.ID+`"}`)
+	spelled := strings.Replace(other, `["é"]`, `[ "\u00e9" ]`, 1) // the same question
+	w = a.send("/v1/calibrations", `{"model":"svc-snap-preview","question":`+spelled+`,"file_id":"`+uploaded.ID+`"}`)
 	is.Equal(w.Code, 200)
 	w = send(a.API, a.key, "GET", "/v1/calibrations?limit=1", "")
 	is.True(strings.Contains(w.Body.String(), `"has_more":true`))

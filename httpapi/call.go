@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
@@ -45,6 +46,7 @@ type call struct {
 	shape  shape
 	start  time.Time
 	held   held
+	taken  bool // the body was read to its end
 
 	// For the log.
 	model                     string
@@ -117,9 +119,17 @@ func (c *call) json(body any) error {
 
 // written answers 200 with what v appends of itself.
 func (c *call) written(v jsonout.Appender) error {
-	writeBody(c.w, http.StatusOK, v.AppendJSON(nil))
+	b := answerBuffers.Get().(*[]byte)
+	*b = v.AppendJSON((*b)[:0])
+	writeBody(c.w, http.StatusOK, *b)
+	if cap(*b) <= heldEvents {
+		answerBuffers.Put(b)
+	}
 	return nil
 }
+
+// answerBuffers are for whole answers that are being written.
+var answerBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, 2<<10)) }}
 
 // body reads a JSON body of at most limit bytes.
 func (c *call) body(limit int64, style jsonin.PathStyle) (*jsonin.Node, error) {
@@ -153,24 +163,33 @@ func (c *call) optionalBody() (*jsonin.Node, error) {
 
 // read reads the whole body and takes the call's slot.
 func (c *call) read(limit int64) ([]byte, error) {
-	tooLarge := &fault.Error{Kind: fault.TooLarge, Code: "request_too_large", Message: "The request body is larger than " + sizeText(limit) + "."}
 	if c.r.ContentLength > limit {
-		return nil, tooLarge
+		return nil, tooLarge(limit)
 	}
 	data, err := c.receive(limit)
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, tooLarge
-	}
-	if e, ok := errors.AsType[*fault.Error](err); ok {
-		return nil, e
-	}
 	if err != nil {
-		return nil, &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Message: "The request body could not be read.", Err: err}
+		return nil, notRead(err, limit)
 	}
+	c.taken = true
 	if err := c.once(data); err != nil {
 		return nil, err
 	}
 	return data, c.enter()
+}
+
+// notRead is the error of a body that could not be read because of err.
+func notRead(err error, limit int64) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge(limit)
+	}
+	if e, ok := errors.AsType[*fault.Error](err); ok {
+		return e
+	}
+	return &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Message: "The request body could not be read.", Err: err}
+}
+
+func tooLarge(limit int64) error {
+	return &fault.Error{Kind: fault.TooLarge, Code: "request_too_large", Message: "The request body is larger than " + sizeText(limit) + "."}
 }
 
 // receive reads the body into as much memory as it has bytes. What has been
@@ -288,7 +307,9 @@ func (c *call) fail(err error) {
 // waits long for the rest of the body, and the request is logged once.
 func (c *call) finish() {
 	p := recover()
-	c.leaveBody()
+	if !c.taken {
+		c.leaveBody()
+	}
 	if p != nil && p != http.ErrAbortHandler {
 		c.err = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternal, Message: "An internal error occurred."}
 		c.api.opts.Logger.LogAttrs(c.ctx(), slog.LevelError, "panic",

@@ -55,7 +55,7 @@ func decodeChat(root *jsonin.Node) (*chatCall, error) {
 	r.TopP = root.Field("top_p").Number()
 	r.MaxTokens = chatMaxTokens(root)
 	r.Stop = stopSequences(root.Field("stop"))
-	r.ReasoningEffort = root.Field("reasoning_effort").Text()
+	r.ReasoningEffort = optionalWord(root.Field("reasoning_effort"))
 	r.Format = nestedFormat(root.Field("response_format"))
 	r.Tools = nestedTools(root.Field("tools"))
 	nestedToolChoice(root.Field("tool_choice"), r)
@@ -219,7 +219,7 @@ func nestedToolChoice(n *jsonin.Node, r *chat.Request) {
 	case n.IsObject():
 		r.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: requiredText(functionOf(n).Field("name"))}
 	default:
-		r.ToolChoice.Mode = model.ToolMode(n.Text())
+		r.ToolChoice.Mode = model.ToolMode(optionalWord(n))
 		if r.ToolChoice.Mode == model.ToolNamed {
 			n.Fail("must be auto, required, none, or a function")
 		}
@@ -248,7 +248,7 @@ func nestedFormat(n *jsonin.Node) model.Format {
 	if n.Object().Absent() {
 		return model.Format{}
 	}
-	f := model.Format{Type: model.FormatType(requiredText(n.Field("type")))}
+	f := model.Format{Type: model.FormatType(requiredWord(n.Field("type")))}
 	if f.Type != model.FormatSchema {
 		return f
 	}

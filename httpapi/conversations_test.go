@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -265,12 +266,9 @@ func TestADeletedConversationTakesEverythingAlong(t *testing.T) {
 	a.want(404, "GET", to+"/items", "")
 	a.wantError("POST", "/v1/responses", input(`[{"type":"item_reference","id":"`+all[0]+`"}]`), 404, "invalid_request_error", "item_not_found", "",
 		`No item found with id "`+all[0]+`".`)
-	must(t, a.store.View(t.Context(), storage.Namespace(a.orgs["rich"]), func(tx storage.Tx) error {
-		for e, err := range tx.Scan(storage.Prefix([]byte("v/"))) {
-			t.Errorf("left %q, %v", e.Key, err)
-		}
-		return nil
-	}))
+	for _, e := range httpapi.Stored(t, a.store, storage.Namespace(a.orgs["rich"]), "v/") {
+		t.Errorf("left %q", e.Key)
+	}
 }
 
 func TestATurnWhoseConversationIsDeletedMeanwhileFailsAndIsBilled(t *testing.T) {
@@ -309,10 +307,7 @@ func startFinishesDeletions(t *testing.T) {
 	synctest.Wait() // for what the start does in the background
 	time.Sleep(time.Minute)
 	must(t, service.Close())
-	must(t, a.store.View(t.Context(), ns, func(tx storage.Tx) error {
-		for e, err := range tx.Scan(storage.Prefix([]byte("v/"))) {
-			t.Errorf("left %q, %v", e.Key, err)
-		}
-		return nil
-	}))
+	for _, e := range httpapi.Stored(t, a.store, ns, "v/") {
+		t.Errorf("left %q", e.Key)
+	}
 }

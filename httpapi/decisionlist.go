@@ -31,15 +31,10 @@ func (a *API) createDecisions(c *call) error {
 	if err := root.Err(); err != nil {
 		return err
 	}
-	c.model = req.Model
-	if err := a.exists(c, req.Model); err != nil {
-		return err
-	}
-	resp, err := a.service.Decide(c.ctx(), c.caller, req)
+	resp, err := a.decision(c, req)
 	if err != nil {
 		return list.fault(err)
 	}
-	c.inputTokens, c.outputTokens = resp.Usage.InputTokens, resp.Usage.OutputTokens
 	return c.written(&decisionListAnswer{resp, list.questions})
 }
 
@@ -256,7 +251,7 @@ func (l *decisionList) instructions(name string, n *jsonin.Node) (string, []deci
 			texts = append(texts, part.Field("text").Text())
 		case "input_json":
 			l.data(part)
-			texts = append(texts, compact(part.Field("data")))
+			texts = append(texts, string(jsonout.Plain(part.Field("data").Raw())))
 		case "input_image":
 			images = append(images, l.image(part))
 			l.places[name] = append(l.places[name], part)
@@ -298,7 +293,7 @@ func choices(w *jsonout.Writer, n *jsonin.Node) []json.RawMessage {
 			value.Fail("is used twice")
 		}
 		seen[name] = true
-		values = append(values, json.RawMessage(compact(value)))
+		values = append(values, jsonout.Plain(value.Raw()))
 		if text := item.Field("description"); text.Absent() {
 			w.Name(name).Null()
 		} else {

@@ -96,18 +96,11 @@ func instructions(n *jsonin.Node) string {
 	case n.Absent():
 		return ""
 	case n.IsObject() || n.IsArray():
-		return compact(n)
+		return string(jsonout.Plain(n.Raw()))
 	case !n.IsText():
 		n.Fail("must be a string, an object, an array or null")
 	}
 	return n.Text()
-}
-
-// compact returns the JSON of a value without blanks.
-func compact(n *jsonin.Node) string {
-	var w jsonout.Writer
-	w.Raw(n.Raw())
-	return string(w.Buf)
 }
 
 // decodeImage reads an image. Its errors name the image, not the member at

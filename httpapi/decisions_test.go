@@ -148,6 +148,24 @@ func shown(images string) string {
 
 const oneQuestion = `{"q":{"type":"noul","instructions":"Is it?"}}`
 
+// TestEscapesDoNotCount compares what a model reads of one request in two
+// spellings: some clients escape all that is not ASCII.
+func TestEscapesDoNotCount(t *testing.T) {
+	a := newDecisionAPI(t, modeltest.New())
+	for _, body := range []string{
+		`{"model":"svc-snap-preview","state":{"é":["ü/","\n"]},"questions":{"q":{"type":"choice","instructions":["¿"],"criteria":{"ä":{"ö":"ß"},"b":"Ω"}}}}`,
+		`{"model":"svc-snap-preview","state":{ "\u00e9": ["\u00fc\/","\u000a"]},"questions":{"q":{"type":"choice","instructions":["\u00bf"],"criteria":{"\u00e4":{"\u00f6": "\u00df"},"b":"\u03a9"}}}}`,
+	} {
+		if w := a.send("/v1/systemone", body); w.Code != 200 {
+			t.Fatal(w.Code, w.Body)
+		}
+	}
+	is := is.New(t)
+	calls := a.script.ScoreCalls()
+	is.Equal(calls[0].Request.State, []model.Part{model.Text("\"\"\"\n{\"é\":[\"ü/\",\"\\n\"]}\n\"\"\"\n\n")})
+	is.Equal(calls[1].Request, calls[0].Request)
+}
+
 func TestDecisions(t *testing.T) {
 	is := is.New(t)
 	a := newDecisionAPI(t, &modeltest.Script{Scores: func(context.Context, *model.ScoreRequest) (*model.Scores, error) {

@@ -94,16 +94,9 @@ func (a *fileAPI) Extract(ctx context.Context, doc io.Reader, _ int64, _ files.F
 func (a *fileAPI) stored() []string {
 	a.t.Helper()
 	found := []string{}
-	check(a.t, a.store.View(context.Background(), a.owner.Namespace(), func(tx storage.Tx) error {
-		found = []string{}
-		for entry, err := range tx.Scan(storage.Prefix([]byte("f/"))) {
-			if err != nil {
-				return err
-			}
-			found = append(found, string(entry.Key))
-		}
-		return nil
-	}))
+	for _, e := range Stored(a.t, a.store, a.owner.Namespace(), "f/") {
+		found = append(found, string(e.Key))
+	}
 	return found
 }
 

@@ -52,7 +52,7 @@ func TestLog(t *testing.T) {
 		schema   = `,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object","required":["SECRET"],"properties":{"SECRET":{"const":"SECRET"}}}}}`
 		generate = `level=INFO msg=request request_id=req_1 method=POST path=/v1/chat/completions `
 		decide   = `level=INFO msg=request request_id=req_1 method=POST path=/v1/systemone `
-		who      = ` duration=D organization=org_0001 key=key_0003`
+		who      = ` duration=D organization=org_0001 key=key_0001`
 	)
 	answer := modeltest.Text(private)
 	bad := modeltest.Text(`{"SECRET":"SECRET"}`)

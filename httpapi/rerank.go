@@ -8,6 +8,7 @@ import (
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -54,15 +55,10 @@ func (a *API) rerank(c *call) error {
 	if err := root.Err(); err != nil {
 		return err
 	}
-	c.model = req.Model
-	if err := a.exists(c, req.Model); err != nil {
-		return err
-	}
-	resp, err := a.service.Decide(c.ctx(), c.caller, req)
+	resp, err := a.decision(c, req)
 	if err != nil {
 		return err
 	}
-	c.inputTokens = resp.Usage.InputTokens
 	results := make([]ranked, len(resp.Answers))
 	for i := range resp.Answers {
 		results[i] = ranked{Index: i, Relevance: resp.Answers[i].Noul}
@@ -97,7 +93,7 @@ func documentText(d *jsonin.Node) string {
 	case !d.IsObject():
 		d.Fail("must be a string or an object")
 	}
-	return compact(d)
+	return string(jsonout.Plain(d.Raw()))
 }
 
 // documentObject returns a document as answers show it.
@@ -109,6 +105,21 @@ func documentObject(d *jsonin.Node) json.RawMessage {
 		}
 	}
 	return d.Raw()
+}
+
+// decision asks for the decision of an interface that answers 404 for a model
+// that does not exist.
+func (a *API) decision(c *call, req *decisions.Request) (*decisions.Response, error) {
+	c.model = req.Model
+	if err := a.exists(c, req.Model); err != nil {
+		return nil, err
+	}
+	resp, err := a.service.Decide(c.ctx(), c.caller, req)
+	if err != nil {
+		return nil, err
+	}
+	c.inputTokens, c.outputTokens = resp.Usage.InputTokens, resp.Usage.OutputTokens
+	return resp, nil
 }
 
 // exists returns an error where there is no model with an ID that a request

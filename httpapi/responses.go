@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
@@ -262,6 +263,7 @@ func writePayload(w *jsonout.Writer, e *responses.Event) {
 		w.Name("item").Value(e.Item)
 	case responses.EventSearchProgress, responses.EventSearching, responses.EventSearchDone:
 		writeItemPlace(w, e)
+		w.Name("status").String(strings.TrimPrefix(string(e.Type), "response.web_search_call."))
 	case responses.EventError:
 		writeErrorFields(w, e.Error)
 	default:

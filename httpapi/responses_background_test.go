@@ -11,6 +11,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
@@ -38,6 +39,16 @@ func (a *turns) stored(id string) (r response) {
 	return r
 }
 
+// ended returns a response as it is stored when it has ended.
+func (a *turns) ended(id string) (r response) {
+	a.t.Helper()
+	httpapi.Until(a.t, func() bool {
+		r = a.stored(id)
+		return r.Status != "in_progress"
+	})
+	return r
+}
+
 // TestBackground polls a response that is made while nobody waits for it.
 func TestBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -51,8 +62,7 @@ func TestBackground(t *testing.T) {
 		a.wantInvalid("POST", "/v1/responses", say("More", after(begun.ID)), "previous_response_id",
 			`The response "`+begun.ID+`" is still in progress: it cannot be continued from before it has completed.`)
 		goOn()
-		synctest.Wait()
-		ended := a.stored(begun.ID)
+		ended := a.ended(begun.ID)
 		is.Equal(ended.Status, "completed")
 		is.Equal(ended.Output[0].Content[0].Text, "Yes.")
 		a.turn(say("More", after(begun.ID)))
@@ -87,8 +97,8 @@ func TestBackgroundStreamsAreResumed(t *testing.T) {
 		go func() {
 			streamed <- a.post(say("Hi", background, `"stream":true`, `"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}]`))
 		}()
-		synctest.Wait()
 		const id = "resp_00003"
+		httpapi.Until(t, func() bool { return a.do("GET", "/v1/responses/"+id, "").status == 200 })
 		running := make(chan string)
 		go func() { running <- a.follow(id, 0) }()
 		synctest.Wait()
@@ -120,8 +130,7 @@ func TestABackgroundStreamGoesOnWithoutItsClient(t *testing.T) {
 		r := a.leave("response.created", say("Hi", background, `"stream":true`))
 		is.Equal(r.Status, "in_progress")
 		goOn()
-		synctest.Wait()
-		is.Equal(a.stored(r.ID).Status, "completed")
+		is.Equal(a.ended(r.ID).Status, "completed")
 		is.Equal(strings.Count(a.follow(r.ID, -1), "response.completed"), 2) // its name and its type
 	})
 }
@@ -133,7 +142,7 @@ func TestCancel(t *testing.T) {
 		is := is.New(t)
 		a := newTurns(t, modeltest.Block(model.TextDelta{Text: "Ha"}), modeltest.Block(model.TextDelta{Text: "Ha"}))
 		begun := a.turn(say("Hi", background))
-		synctest.Wait() // until it has said what it says
+		httpapi.Until(t, func() bool { return len(a.script.Requests()) == 1 }) // and it has said what it says
 		var cancelled response
 		decode(t, a.want(200, "POST", "/v1/responses/"+begun.ID+"/cancel", ""), &cancelled)
 		is.Equal(cancelled.Status, "cancelled")
@@ -147,7 +156,7 @@ func TestCancel(t *testing.T) {
 			a.serve(t.Context(), w, "POST", "/v1/responses", say("Hi", `"stream":true`))
 			close(done)
 		}()
-		synctest.Wait()
+		httpapi.Until(t, func() bool { return w.Body.Len() > 0 })
 		var created response
 		decode(t, string(parse(t, w.Body.String())[0].Response), &created)
 		id := created.ID

@@ -8,6 +8,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -111,6 +112,7 @@ func TestInvalidTurns(t *testing.T) {
 		{plain(`"tools":[` + repeated(129, weatherTool) + `]`), "tools", "tools must have at most 128 elements."},
 		{plain(`"tool_choice":"required"`), "tool_choice", "tool_choice is required, but there are no tools."},
 		{plain(`"tool_choice":"some"`), "tool_choice", "tool_choice must be auto, required, none, or a function."},
+		{plain(`"tool_choice":""`), "tool_choice", "tool_choice must not be empty."},
 		{plain(`"tool_choice":{"type":"function"}`), "tool_choice.name", "tool_choice.name is required."},
 		{plain(`"tool_choice":{"type":"function","name":"f"}`), "tool_choice", `tool_choice names the function "f", which is not among the tools.`},
 		{plain(`"tool_choice":{"type":"mcp"}`), "tool_choice.type", `tool_choice.type is "mcp", which this service does not run: offer functions of your own instead.`},
@@ -121,10 +123,13 @@ func TestInvalidTurns(t *testing.T) {
 		{plain(`"reasoning":true`), "reasoning", "reasoning must be an object."},
 		{plain(`"reasoning":{"effort":1}`), "reasoning.effort", "reasoning.effort must be a string."},
 		{plain(`"reasoning":{"effort":"huge"}`), "reasoning.effort", `reasoning.effort must be one that the model "svc-preview" takes: none, minimal, low, medium, high, xhigh, max.`},
+		{plain(`"truncation":""`), "truncation", "truncation must not be empty."},
+		{plain(`"reasoning":{"effort":""}`), "reasoning.effort", "reasoning.effort must not be empty."},
 		{plain(`"stream":"yes"`), "stream", "stream must be a boolean."},
 		{plain(`"text":"json"`), "text", "text must be an object."},
 		{plain(`"text":{"format":"json"}`), "text.format", "text.format must be an object."},
 		{plain(`"text":{"format":{}}`), "text.format.type", "text.format.type is required."},
+		{plain(`"text":{"format":{"type":""}}`), "text.format.type", "text.format.type must not be empty."},
 		{plain(`"text":{"format":{"type":"xml"}}`), "text.format.type", "text.format.type must be text, json_object or json_schema."},
 		{plain(`"text":{"format":{"type":"json_schema","schema":{}}}`), "text.format.name", "text.format.name must be 1 to 64 letters, digits, underscores or hyphens."},
 		{plain(`"text":{"format":{"type":"json_schema","name":"n"}}`), "text.format.schema", "text.format.schema is required."},
@@ -223,7 +228,7 @@ func TestFieldsOfTurns(t *testing.T) {
 	f, top := 0.0, 1.0
 	a := newTurns(t, modeltest.Text("{}"))
 	body := a.post(plain(`"temperature":0,"top_p":1,"max_output_tokens":1,"parallel_tool_calls":false,"reasoning":{"effort":"max"},"instructions":"Be brief.",
-		"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object"},"strict":true},{"type":"web_search"}],
+		"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object"},"strict":true},{"type":"web_search","search_context_size":"low"}],
 		"tool_choice":{"type":"web_search"},"stream":false,"store":null,"background":false,"conversation":null,"previous_response_id":null,"unknown":1,
 		"text":{"format":{"type":"json_schema","name":"n","description":"e","strict":true,"schema":{"type":"object"}}},
 		"metadata":{"s":"é","n":1.50,"b":true,"empty":""}`))
@@ -380,12 +385,9 @@ func TestZeroDataRetention(t *testing.T) {
 	a.wantError("GET", "/v1/responses/"+r.ID, "", 404, "invalid_request_error", "response_not_found", "", `No response found with id "`+r.ID+`".`)
 	a.wantError("POST", "/v1/conversations", "", 403, "permission_error", "zero_data_retention", "",
 		"This organization is configured for zero data retention: it cannot store conversations.")
-	must(t, a.store.View(t.Context(), storage.Namespace(a.orgs["forgetful"]), func(tx storage.Tx) error {
-		for e, err := range tx.Scan(storage.Prefix([]byte("v/"))) {
-			t.Errorf("stored %q, %v", e.Key, err)
-		}
-		return nil
-	}))
+	for _, e := range httpapi.Stored(t, a.store, storage.Namespace(a.orgs["forgetful"]), "v/") {
+		t.Errorf("stored %q", e.Key)
+	}
 }
 
 // TestTooLargeToStore sends characters that take six bytes in the store and
@@ -421,12 +423,9 @@ func TestACallThatIsNotBilledWhenRefused(t *testing.T) {
 	a.wantError("POST", "/v1/responses", say("Hi"), 500, "server_error", "internal_error", "", "An internal error occurred.")
 	is := is.New(t)
 	is.Equal(a.charges(), nil)
-	must(t, a.store.View(t.Context(), storage.Namespace(a.orgs["rich"]), func(tx storage.Tx) error {
-		for e, err := range tx.Scan(storage.Prefix([]byte("v/"))) {
-			t.Errorf("stored %q, %v", e.Key, err)
-		}
-		return nil
-	}))
+	for _, e := range httpapi.Stored(t, a.store, storage.Namespace(a.orgs["rich"]), "v/") {
+		t.Errorf("stored %q", e.Key)
+	}
 }
 
 func TestCountingInput(t *testing.T) {

@@ -17,12 +17,12 @@ func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 		Temperature:        root.Field("temperature").Number(),
 		TopP:               root.Field("top_p").Number(),
 		MaxOutputTokens:    root.Field("max_output_tokens").Int(),
-		ReasoningEffort:    root.Field("reasoning").Field("effort").Text(),
+		ReasoningEffort:    optionalWord(root.Field("reasoning").Field("effort")),
 		Format:             decodeFormat(root.Field("text").Field("format")),
 		ParallelToolCalls:  root.Field("parallel_tool_calls").Bool(),
 		Input:              decodeInput(root.Field("input")),
 		Instructions:       root.Field("instructions").Text(),
-		PreviousResponseID: optionalID(root.Field("previous_response_id")),
+		PreviousResponseID: optionalWord(root.Field("previous_response_id")),
 		Conversation:       decodeConversationID(root.Field("conversation")),
 		Store:              root.Field("store").Bool(),
 		MaxToolCalls:       root.Field("max_tool_calls").Int(),
@@ -30,7 +30,7 @@ func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 		Logprobs:           includes(root.Field("include"), "message.output_text.logprobs"),
 		EncryptedReasoning: includes(root.Field("include"), "reasoning.encrypted_content"),
 		TopLogprobs:        root.Field("top_logprobs").Int(),
-		Truncation:         root.Field("truncation").Text(),
+		Truncation:         optionalWord(root.Field("truncation")),
 		SafetyIdentifier:   root.Field("safety_identifier").Text(),
 		Background:         root.Field("background").True(),
 		Metadata:           root.Field("metadata").Metadata(),
@@ -55,14 +55,15 @@ func includes(n *jsonin.Node, name string) bool {
 // decodeConversationID reads an ID, which the OpenAI SDKs also send as an object.
 func decodeConversationID(n *jsonin.Node) string {
 	if n.IsObject() {
-		return requiredID(n.Field("id"))
+		return requiredWord(n.Field("id"))
 	}
-	return optionalID(n)
+	return optionalWord(n)
 }
 
-// optionalID reads an ID that may be left out. One that is empty is a mistake of
-// the client's: taken for left out, it would lose the history without a word.
-func optionalID(n *jsonin.Node) string {
+// optionalWord reads an ID, or a word of a list, that may be left out. One that is
+// empty is a mistake of the client's: taken for left out, it would lose the history
+// or change the answer without a word.
+func optionalWord(n *jsonin.Node) string {
 	id := n.Text()
 	if id == "" && n.IsText() {
 		n.Fail("must not be empty")
@@ -70,11 +71,11 @@ func optionalID(n *jsonin.Node) string {
 	return id
 }
 
-func requiredID(n *jsonin.Node) string {
+func requiredWord(n *jsonin.Node) string {
 	if n.Absent() {
 		n.Fail("is required")
 	}
-	return optionalID(n)
+	return optionalWord(n)
 }
 
 func decodeFormat(n *jsonin.Node) model.Format {
@@ -82,7 +83,7 @@ func decodeFormat(n *jsonin.Node) model.Format {
 		return model.Format{}
 	}
 	return model.Format{
-		Type:        model.FormatType(requiredText(n.Field("type"))),
+		Type:        model.FormatType(requiredWord(n.Field("type"))),
 		Name:        n.Field("name").Text(),
 		Description: n.Field("description").Text(),
 		Schema:      n.Field("schema").Raw(),
@@ -140,16 +141,16 @@ func decodeItem(n *jsonin.Node, kind string) conversations.Item {
 		return decodeMessage(n)
 	case "function_call":
 		return &conversations.FunctionCall{
-			CallID:    requiredID(n.Field("call_id")),
+			CallID:    requiredWord(n.Field("call_id")),
 			Namespace: n.Field("namespace").Text(),
-			Name:      requiredID(n.Field("name")),
+			Name:      requiredWord(n.Field("name")),
 			Arguments: requiredText(n.Field("arguments")),
 		}
 	case "custom_tool_call":
 		return &conversations.FunctionCall{
-			CallID:    requiredID(n.Field("call_id")),
+			CallID:    requiredWord(n.Field("call_id")),
 			Namespace: n.Field("namespace").Text(),
-			Name:      requiredID(n.Field("name")),
+			Name:      requiredWord(n.Field("name")),
 			Arguments: requiredText(n.Field("input")),
 			Custom:    true,
 		}
@@ -160,7 +161,7 @@ func decodeItem(n *jsonin.Node, kind string) conversations.Item {
 	case "compaction", "compaction_summary":
 		return &conversations.Compaction{Sealed: requiredText(n.Field("encrypted_content"))}
 	case "item_reference":
-		return conversations.Reference{ID: requiredID(n.Field("id"))}
+		return conversations.Reference{ID: requiredWord(n.Field("id"))}
 	case "reasoning":
 		if sealed := n.Field("encrypted_content").Text(); sealed != "" {
 			return &conversations.Reasoning{ID: n.Field("id").Text(), Sealed: sealed}
@@ -174,7 +175,7 @@ func decodeItem(n *jsonin.Node, kind string) conversations.Item {
 // decodeOutput reads what a call has come to: a string, or parts. Text parts are
 // joined to one, unless files stand among them.
 func decodeOutput(n *jsonin.Node, kind string) conversations.Item {
-	o := &conversations.FunctionCallOutput{CallID: requiredID(n.Field("call_id")), Custom: kind == "custom_tool_call_output"}
+	o := &conversations.FunctionCallOutput{CallID: requiredWord(n.Field("call_id")), Custom: kind == "custom_tool_call_output"}
 	output := n.Field("output")
 	if !output.IsArray() {
 		o.Output = requiredText(output)
@@ -313,7 +314,7 @@ func decodeCompaction(root *jsonin.Node) *responses.Request {
 	req := &responses.Request{
 		Model:              root.Field("model").Text(),
 		Instructions:       root.Field("instructions").Text(),
-		PreviousResponseID: optionalID(root.Field("previous_response_id")),
+		PreviousResponseID: optionalWord(root.Field("previous_response_id")),
 		Conversation:       decodeConversationID(root.Field("conversation")),
 	}
 	input := root.Field("input")

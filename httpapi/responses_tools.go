@@ -67,6 +67,7 @@ func decodeResponseTools(n *jsonin.Node, req *responses.Request) {
 		case toolSearch:
 			req.SearchType = kind
 			req.Tools = append(req.Tools, responses.SearchTool())
+			plain = plain && len(slices.Collect(t.Fields())) == 1
 		case toolFunction, toolCustom:
 			decodeCallable(t, "", req)
 			plain = plain && what == toolFunction
@@ -94,7 +95,7 @@ func refuseTool(n *jsonin.Node, what toolKind) {
 }
 
 func decodeNamespace(n *jsonin.Node, req *responses.Request) {
-	name := requiredID(n.Field("name"))
+	name := requiredWord(n.Field("name"))
 	for _, t := range n.Field("tools").Items(generation.MaxTools) {
 		switch what := kindOfTool(requiredText(t.Field("type"))); what {
 		case toolFunction, toolCustom:
@@ -141,8 +142,8 @@ func customRule(n *jsonin.Node) string {
 	return ""
 }
 
-// shownTools returns the tools as the response shows them: functions and
-// searches as always, others as they were sent.
+// shownTools returns the tools as the response shows them: functions with all of
+// their fields, others as they were sent.
 func shownTools(items []*jsonin.Node) []byte {
 	w := jsonout.Writer{}
 	w.Array()
@@ -162,7 +163,7 @@ func shownTools(items []*jsonin.Node) []byte {
 // read before.
 func decodeToolChoice(n *jsonin.Node, req *responses.Request) {
 	if !n.IsObject() {
-		req.ToolChoice = model.ToolChoice{Mode: model.ToolMode(n.Text())}
+		req.ToolChoice = model.ToolChoice{Mode: model.ToolMode(optionalWord(n))}
 		return
 	}
 	if n.Field("type").Text() == "allowed_tools" {

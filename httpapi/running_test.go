@@ -53,7 +53,7 @@ func TestRunningStreamsEnd(t *testing.T) {
 						r.Header.Set("Authorization", "Bearer "+k.Secret)
 						a.ServeHTTP(w, r)
 					}()
-					synctest.Wait()
+					Until(t, func() bool { return script.UnderWay() == 1 })
 					taken := time.Now()
 					take(t, env{a, o.ID, k.ID})
 					if after := (<-ended).Sub(taken); code != "generation_timeout" && after > time.Second {

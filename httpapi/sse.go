@@ -27,10 +27,10 @@ const heldEvents = 16 << 10
 var eventBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, heldEvents)) }}
 
 // eventStream writes server-sent events: each, with those that follow it at once,
-// with one write and one flush, and a keepalive whenever nothing was sent for a while after the first. The header
-// goes out with that, so that until then the call can still be refused. It must
-// be closed. send and close belong to one goroutine; the keepalives come from a
-// timer's.
+// with one write and one flush, and a keepalive whenever nothing was sent for a
+// while after the first. The header goes out with that, so that until then the call
+// can still be refused. It must be closed. send and close belong to one goroutine;
+// the keepalives come from a timer's.
 type eventStream struct {
 	w     *answer.Writer
 	rc    *http.ResponseController

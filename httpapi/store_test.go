@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/storage"
@@ -46,6 +48,39 @@ func TestMain(m *testing.M) {
 		}
 		return m.Run()
 	}))
+}
+
+// Until waits in a bubble of synctest until something is so. A transaction that runs
+// again, as over a network that fails, pauses on the clock of the bubble before that:
+// that nothing goes on is no sign that all is done.
+func Until(t testing.TB, so func() bool) {
+	t.Helper()
+	for range 1000 {
+		if synctest.Wait(); so() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("it did not come to what is waited for")
+}
+
+// Stored returns what is stored in a namespace under the keys that begin with prefix.
+func Stored(t testing.TB, store storage.Store, ns storage.Namespace, prefix string) (entries []storage.Entry) {
+	t.Helper()
+	err := store.View(context.Background(), ns, func(tx storage.Tx) error {
+		entries = nil
+		for e, err := range tx.Scan(storage.Prefix([]byte(prefix))) {
+			if err != nil {
+				return err // the store's to try again
+			}
+			entries = append(entries, e)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
 }
 
 // NewStore returns an empty store, which the test closes.

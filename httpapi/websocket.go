@@ -15,6 +15,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/responses"
 )
 
@@ -186,22 +187,11 @@ func (s *socket) give(n int64) { s.api.bodies.give(s.caller.Organization, n) }
 // ping asks a client to which nothing was sent for a while whether it is there,
 // which also keeps proxies from closing the connection. ctx ends where it is not.
 func (s *socket) ping(ctx context.Context, cancel context.CancelFunc) {
-	ticker := time.NewTicker(keepaliveEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		if !s.joining.quiet(keepaliveEvery) {
-			continue
-		}
-		if !s.there(ctx) {
+	repeat.Every(ctx, keepaliveEvery, nil, func() {
+		if s.joining.quiet(keepaliveEvery) && !s.there(ctx) {
 			cancel()
-			return
 		}
-	}
+	})
 }
 
 func (s *socket) there(ctx context.Context) bool {
