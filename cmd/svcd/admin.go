@@ -37,6 +37,7 @@ func keyCommands() []command {
 	return []command{
 		{"key list", "", "list API keys", listKeys},
 		{"key create", "", "create an API key and show it, once", createKey},
+		{"key update", "ID", "change an API key's name, limits or budget", updateKey},
 		{"key revoke", "ID", "delete an API key", plain(func(ctx context.Context, s *session, args []string) error {
 			return s.remove(ctx, keysPath+"/"+url.PathEscape(args[0]), args[0]+" is revoked.")
 		})},
@@ -97,22 +98,32 @@ type apiKey struct {
 	CreatedAt      int64    `json:"created_at"`
 	LastUsedAt     *int64   `json:"last_used_at"`
 	Key            string   `json:"key"`
+
+	// What the server leaves out is no limit.
+	RequestsPerMinute int    `json:"requests_per_minute"`
+	TokensPerMinute   int    `json:"tokens_per_minute"`
+	Budget            string `json:"budget"`
+	BudgetPeriod      string `json:"budget_period"`
+	BudgetSpent       string `json:"budget_spent"`
 }
 
-const keyHeading = "ID\tORGANIZATION\tNAME\tKEY\tMODELS\tCREATED\tLAST USED"
+const keyHeading = "ID\tORGANIZATION\tNAME\tKEY\tMODELS\tREQUESTS/MIN\tTOKENS/MIN\tBUDGET\tCREATED\tLAST USED"
 
 func (k apiKey) row() string {
-	organization, models, used := "none", "all", "never"
+	organization, models, budget, used := "none", "all", "none", "never"
 	if k.OrganizationID != nil {
 		organization = *k.OrganizationID
 	}
 	if k.Models != nil {
 		models = strings.Join(k.Models, ",")
 	}
+	if k.Budget != "" {
+		budget = fmt.Sprintf("$%s of $%s a %s", k.BudgetSpent, k.Budget, k.BudgetPeriod)
+	}
 	if k.LastUsedAt != nil {
 		used = date(*k.LastUsedAt)
 	}
-	return cells(k.ID, organization, k.Name, k.Prefix+"…", models, date(k.CreatedAt), used)
+	return cells(k.ID, organization, k.Name, k.Prefix+"…", models, limit(k.RequestsPerMinute), limit(k.TokensPerMinute), budget, date(k.CreatedAt), used)
 }
 
 // usage is a usage record as the server shows it.
@@ -200,15 +211,21 @@ func (s *session) raw(data []byte, err error) error {
 
 // organization makes a request that is answered with an organization.
 func (s *session) organization(ctx context.Context, method, path string, body any) error {
+	_, err := show(ctx, s, method, path, body, organizationHeading, organization.row)
+	return err
+}
+
+// show makes a request that is answered with an object, prints that, and, for
+// people, returns it.
+func show[T any](ctx context.Context, s *session, method, path string, body any, heading string, row func(T) string) (shown T, err error) {
 	data, err := s.call(ctx, method, path, body)
 	if err != nil || s.json {
-		return s.raw(data, err)
+		return shown, s.raw(data, err)
 	}
-	var o organization
-	if err := json.Unmarshal(data, &o); err != nil {
-		return err
+	if err := json.Unmarshal(data, &shown); err != nil {
+		return shown, err
 	}
-	return s.table(organizationHeading, []string{o.row()})
+	return shown, s.table(heading, []string{row(shown)})
 }
 
 // pageFlags are the flags of commands that list.
@@ -282,12 +299,26 @@ func list[T any](ctx context.Context, s *session, q query, heading string, row f
 	return err
 }
 
+// limitFlags defines the limits that organizations and keys have.
+func limitFlags(flags *flag.FlagSet) {
+	flags.Int("requests-per-minute", 0, "how `many` requests a minute, 0 for no limit")
+	flags.Int("tokens-per-minute", 0, "how `many` tokens a minute, 0 for no limit")
+}
+
 // organizationFlags defines the fields that an organization is created with or
 // changed to.
 func organizationFlags(flags *flag.FlagSet) {
 	flags.Bool("zero-data-retention", false, "whether conversations may not be stored")
-	flags.Int("requests-per-minute", 0, "how `many` requests a minute, 0 for no limit")
-	flags.Int("tokens-per-minute", 0, "how `many` tokens a minute, 0 for no limit")
+	flags.Int("concurrent-requests", 0, "how `many` requests each process works on at once, 0 for no limit of its own")
+	limitFlags(flags)
+}
+
+// keyFlags defines the fields that a key is created with or changed to.
+func keyFlags(flags *flag.FlagSet) {
+	flags.String("name", "", "a `name` to tell keys apart")
+	flags.String("budget", "0", "how many `dollars` it may spend in each period, 0 for no budget")
+	flags.String("budget-period", "month", "the `period` of the budget, day or month")
+	limitFlags(flags)
 }
 
 // fields returns the values of those flags that were given, by the names of the
@@ -296,7 +327,7 @@ func fields(flags *flag.FlagSet) map[string]any {
 	body := map[string]any{}
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {
-		case "name", "credits", "zero-data-retention", "requests-per-minute", "tokens-per-minute":
+		case "name", "credits", "zero-data-retention", "concurrent-requests", "requests-per-minute", "tokens-per-minute", "budget", "budget-period":
 			body[strings.ReplaceAll(f.Name, "-", "_")] = f.Value.(flag.Getter).Get()
 		}
 	})
@@ -351,29 +382,31 @@ func listKeys(flags *flag.FlagSet) action {
 }
 
 func createKey(flags *flag.FlagSet) action {
+	keyFlags(flags)
 	organization := flags.String("org", "", "`ID` of the organization that the key is for")
-	name := flags.String("name", "", "a `name` to tell keys apart")
 	models := flags.String("models", "", "`IDs` of the models that it may use, separated by commas; all if not given")
 	return func(ctx context.Context, s *session, _ []string) error {
 		if *organization == "" {
 			return fmt.Errorf("-org is required: a key without an organization may do nothing")
 		}
-		body := map[string]any{"organization_id": *organization, "name": *name}
+		body := fields(flags)
+		body["organization_id"] = *organization
 		if *models != "" {
 			body["models"] = strings.Split(*models, ",")
 		}
-		data, err := s.call(ctx, "POST", keysPath, body)
+		k, err := show(ctx, s, "POST", keysPath, body, keyHeading, apiKey.row)
 		if err != nil || s.json {
-			return s.raw(data, err)
-		}
-		var k apiKey
-		if err := json.Unmarshal(data, &k); err != nil {
-			return err
-		}
-		if err := s.table(keyHeading, []string{k.row()}); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(s.stdout, "\nThe API key, shown only this once: %s\n", k.Key)
+		return err
+	}
+}
+
+func updateKey(flags *flag.FlagSet) action {
+	keyFlags(flags)
+	return func(ctx context.Context, s *session, args []string) error {
+		_, err := show(ctx, s, "POST", keysPath+"/"+url.PathEscape(args[0]), fields(flags), keyHeading, apiKey.row)
 		return err
 	}
 }

@@ -69,8 +69,10 @@ func TestCommands(t *testing.T) {
 	const (
 		organizations = "ID      NAME    STATUS  CREDITS  REQUESTS/MIN  TOKENS/MIN  ZERO RETENTION  CREATED\n"
 		suspended     = "ID      NAME    STATUS     CREDITS  REQUESTS/MIN  TOKENS/MIN  ZERO RETENTION  CREATED\n"
-		keys          = "ID      ORGANIZATION  NAME  KEY            MODELS         CREATED              LAST USED\n" +
-			"key_12  org_01        ci    PREFIX…  svc-preview,m  2023-11-14 22:13:20  never\n"
+		keys          = "ID      ORGANIZATION  NAME  KEY            MODELS         REQUESTS/MIN  TOKENS/MIN  BUDGET            CREATED              LAST USED\n" +
+			"key_12  org_01        ci    PREFIX…  svc-preview,m  none          9           $0 of $2.5 a day  2023-11-14 22:13:20  never\n"
+		changed = "ID      ORGANIZATION  NAME   KEY            MODELS         REQUESTS/MIN  TOKENS/MIN  BUDGET              CREATED              LAST USED\n" +
+			"key_12  org_01        tests  PREFIX…  svc-preview,m  5             9           $0 of $2.5 a month  2023-11-14 22:13:20  never\n"
 		created = "2023-11-14 22:13:20\n"
 	)
 	for _, c := range []struct{ line, want, note string }{
@@ -97,15 +99,22 @@ func TestCommands(t *testing.T) {
 			"org_01  Team C  active  $10      none          9           no              " + created, ""},
 		{"org show org_01", organizations +
 			"org_01  Team C  active  $10      none          9           no              " + created, ""},
-		{"key create -org org_01 -name ci -models svc-preview,m", keys + "\nThe API key, shown only this once: KEY\n", ""},
+		{"key create -org org_01 -name ci -models svc-preview,m -tokens-per-minute 9 -budget 2.5 -budget-period day", keys + "\nThe API key, shown only this once: KEY\n", ""},
 		{"key list", keys, ""},
-		{"key list -org org_03", "ID  ORGANIZATION  NAME  KEY  MODELS  CREATED  LAST USED\n", ""},
+		{"key list -org org_03", "ID  ORGANIZATION  NAME  KEY  MODELS  REQUESTS/MIN  TOKENS/MIN  BUDGET  CREATED  LAST USED\n", ""},
+		{"key update key_12 -name tests -requests-per-minute 5 -budget-period month", changed, ""},
+		{"key update key_12 -json -tokens-per-minute 0 -budget 0", `{"id":"key_12","object":"api_key","organization_id":"org_01","name":"tests",` +
+			`"models":["svc-preview","m"],"prefix":"PREFIX","created_at":1700000000,"last_used_at":null,"requests_per_minute":5}` + "\n", ""},
 		{"key revoke key_12", "key_12 is revoked.\n", ""},
 		{"usage org_01", "TIME  ENDPOINT  MODEL  INPUT  CACHED  OUTPUT  COST  KEY  ID\n", ""},
-		{"audit -limit 2", "TIME                 ACTION          SUBJECT  CHANGE                                                                 ID\n" +
-			"2023-11-14 22:13:20  api_key.revoke  key_12                                                                          audit_14\n" +
-			`2023-11-14 22:13:20  api_key.create  key_12   {"organization_id":"org_01","name":"ci","models":["svc-preview","m"]}  audit_13` + "\n",
-			"There are more: -after audit_13\n"},
+		{"audit -limit 2", "TIME                 ACTION          SUBJECT  CHANGE                                ID\n" +
+			"2023-11-14 22:13:20  api_key.revoke  key_12                                         audit_16\n" +
+			`2023-11-14 22:13:20  api_key.update  key_12   {"tokens_per_minute":0,"budget":"0"}  audit_15` + "\n",
+			"There are more: -after audit_15\n"},
+		{"org update org_01 -json -concurrent-requests 7", `{"id":"org_01","object":"organization","name":"Team C","status":"active",` +
+			`"zero_data_retention":false,"credits":"10","requests_per_minute":0,"tokens_per_minute":9,"concurrent_requests":7,"created_at":1700000000}` + "\n", ""},
+		{"org update org_01 -json -concurrent-requests 0", `{"id":"org_01","object":"organization","name":"Team C","status":"active",` +
+			`"zero_data_retention":false,"credits":"10","requests_per_minute":0,"tokens_per_minute":9,"created_at":1700000000}` + "\n", ""},
 	} {
 		stdout, stderr, err := svcd(t, url, c.line)
 		stdout = keyPattern.ReplaceAllString(stdout, "KEY")
@@ -125,6 +134,8 @@ func TestCommandErrors(t *testing.T) {
 		{"org show org_none", `No organization found with id "org_none". (organization_not_found)`},
 		{"org show a/b", `No organization found with id "a/b". (organization_not_found)`},
 		{"credits add org_none many", `amount must be a decimal number of US dollars with at most 6 digits after the point, such as "12.50". (validation_error)`},
+		{"key create -org org_none -budget some", `budget must be a decimal number of US dollars with at most 6 digits after the point, such as "12.50". (validation_error)`},
+		{"key update key_none -budget 1", `No API key found with id "key_none". (api_key_not_found)`},
 		{"key create", "-org is required: a key without an organization may do nothing"},
 		{"org list -admin-key wrong", "The admin key is missing or invalid. (invalid_api_key)"},
 		{"-addr x extra", "a command comes before the flags: svcd extra"},

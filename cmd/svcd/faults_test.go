@@ -47,7 +47,7 @@ func TestFaultyDatabase(t *testing.T) {
 			t.Errorf("response %s\ngot  %s\nwant %s", id, got, want)
 		}
 	}
-	reader := &usageReader{seen: map[string]int{}}
+	reader := newUsageReader()
 	if err := reader.follow(t.Context(), server); err != nil {
 		t.Error(err)
 	}

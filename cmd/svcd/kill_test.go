@@ -83,14 +83,8 @@ func TestKill(t *testing.T) {
 // TestKillEndsTurns kills a server that makes turns for a model that never ends.
 // After a restart each of them ends as failed, once, with its input.
 func TestKillEndsTurns(t *testing.T) {
-	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Ha\"}}]}\n\n")
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	}))
-	defer model.Close()
 	data := t.TempDir()
-	server := startServer(t, data, "-upstream", model.URL+"/v1")
+	server := startServer(t, data, "-upstream", endlessModel(t))
 	var ids []string
 	for _, body := range []string{`"background":true`, `"background":true,"stream":true`, `"stream":true`} {
 		ids = append(ids, server.begin(t, `{"model":"svc-preview","input":"Hi",`+body+`}`))
@@ -123,6 +117,17 @@ func TestKillEndsTurns(t *testing.T) {
 	t.Logf("all turns had ended %v after the restart", time.Since(restarted))
 }
 
+// endlessModel returns the URL of a model server whose answers never end.
+func endlessModel(t *testing.T) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Ha\"}}]}\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/v1"
+}
+
 // begin posts a turn and returns the ID of its response, which goes on.
 func (s *killable) begin(t *testing.T, body string) string {
 	t.Helper()
@@ -150,8 +155,17 @@ type killable struct {
 
 func startServer(t *testing.T, data string, flags ...string) *killable {
 	t.Helper()
-	flags = append([]string{"-addr", "127.0.0.1:0", "-data", data, "-api-key", killKey}, flags...)
-	s := &killable{process: exec.Command(os.Args[0], flags...)}
+	return startCommand(t, exec.Command(os.Args[0], serverFlags(data, flags...)...))
+}
+
+func serverFlags(data string, more ...string) []string {
+	return append([]string{"-addr", "127.0.0.1:0", "-data", data, "-api-key", killKey}, more...)
+}
+
+// startCommand starts a command that becomes a server with the flags of serverFlags.
+func startCommand(t *testing.T, command *exec.Cmd) *killable {
+	t.Helper()
+	s := &killable{process: command}
 	s.process.Env = append(os.Environ(), killChild+"=1")
 	s.process.Stderr = &s.said
 	out, err := s.process.StdoutPipe()

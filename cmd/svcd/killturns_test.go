@@ -100,6 +100,13 @@ func (s *killable) talk(ctx context.Context, n int, known *seen) bool {
 		return false
 	}
 	defer res.Body.Close()
+	if res.StatusCode == http.StatusTooManyRequests { // as many in the background as there may be
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+		}
+		return true
+	}
 	var turn struct{ ID, Status string }
 	if !strings.Contains(fields, `"stream":true`) {
 		if err := json.NewDecoder(res.Body).Decode(&turn); err != nil {

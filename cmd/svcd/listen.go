@@ -9,7 +9,7 @@ import (
 )
 
 // listen returns the listener of the server, with TLS where there is a
-// certificate.
+// certificate, and as many connections as leave descriptors for the rest.
 func (c config) listen(ctx context.Context) (net.Listener, error) {
 	if (c.tlsCert == "") != (c.tlsKey == "") {
 		return nil, errors.New("-tls-cert and -tls-key belong together")
@@ -29,6 +29,9 @@ func (c config) listen(ctx context.Context) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.addr)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen: %w", err)
+	}
+	if most := connections(descriptors()); most > 0 {
+		listener = bound(listener, most)
 	}
 	if secure != nil {
 		return tls.NewListener(listener, secure), nil

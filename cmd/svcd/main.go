@@ -30,7 +30,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	env := environment{args: os.Args[1:], getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	env := environment{args: os.Args[1:], getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr}
 	err := env.run(ctx)
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
@@ -48,7 +48,6 @@ var errShown = errors.New("called in a wrong way")
 type environment struct {
 	args           []string
 	getenv         func(string) string
-	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 

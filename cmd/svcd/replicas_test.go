@@ -31,8 +31,8 @@ var replicaRounds = flag.Int("replicas.rounds", 3, "how often TestReplicasKilled
 // balance is exact; every upload ends as processed; and a key that was revoked is
 // dead on every server within a second.
 func TestReplicasKilled(t *testing.T) {
-	c := newCluster(t, 3)
-	w := &workload{t: t, cluster: c, acked: map[string]json.RawMessage{}, said: map[string]string{}, maybe: map[string]string{}, reader: usageReader{seen: map[string]int{}}}
+	c := newCluster(t, 3, pgtest.Database(t))
+	w := newWorkload(c)
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	for i := range 4 {
@@ -63,13 +63,14 @@ func TestReplicasKilled(t *testing.T) {
 type cluster struct {
 	t        *testing.T
 	database string
+	flags    []string
 
 	mu      sync.RWMutex
 	servers []*killable
 }
 
-func newCluster(t *testing.T, n int) *cluster {
-	c := &cluster{t: t, database: pgtest.Database(t)}
+func newCluster(t *testing.T, n int, database string, flags ...string) *cluster {
+	c := &cluster{t: t, database: database, flags: append(flags, "-admin-key", testAdminKey)}
 	for range n {
 		c.servers = append(c.servers, c.start())
 	}
@@ -82,7 +83,7 @@ func newCluster(t *testing.T, n int) *cluster {
 }
 
 func (c *cluster) start() *killable {
-	return startServer(c.t, c.database, "-admin-key", testAdminKey)
+	return startServer(c.t, c.database, c.flags...)
 }
 
 // replace kills a server and starts another one in its place.
@@ -106,7 +107,8 @@ func (c *cluster) any() *killable { return c.server(mathrand.IntN(len(c.servers)
 type workload struct {
 	t       *testing.T
 	cluster *cluster
-	reader  usageReader
+	reader  *usageReader
+	mayFail func(ctx context.Context, status int, err error) bool // whether an answer may be; it fails the test otherwise
 
 	mu      sync.Mutex
 	acked   map[string]json.RawMessage // responses by ID
@@ -122,10 +124,10 @@ type workload struct {
 
 // call makes a request with a key and returns the answer. A status that is not
 // 200 is an error.
-func call(ctx context.Context, s *killable, key, method, path, idempotency, kind string, body []byte) ([]byte, int, error) {
+func call(ctx context.Context, s *killable, key, method, path, idempotency, kind string, body io.Reader) ([]byte, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, body)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -147,12 +149,18 @@ func call(ctx context.Context, s *killable, key, method, path, idempotency, kind
 }
 
 func post(ctx context.Context, s *killable, key, path, idempotency, body string) ([]byte, int, error) {
-	return call(ctx, s, key, http.MethodPost, path, idempotency, "application/json", []byte(body))
+	return call(ctx, s, key, http.MethodPost, path, idempotency, "application/json", strings.NewReader(body))
 }
 
-// mayFail reports whether an answer is one that a server may give which is killed,
+func newWorkload(c *cluster) *workload {
+	l := &workload{t: c.t, cluster: c, acked: map[string]json.RawMessage{}, said: map[string]string{}, maybe: map[string]string{}, reader: newUsageReader()}
+	l.mayFail = l.orKilled
+	return l
+}
+
+// orKilled reports whether an answer is one that a server may give which is killed,
 // or whose database is busy. Any other is a failure of the test.
-func (l *workload) mayFail(ctx context.Context, status int, err error) bool {
+func (l *workload) orKilled(ctx context.Context, status int, err error) bool {
 	if status != 0 && status != http.StatusServiceUnavailable && status != http.StatusOK && ctx.Err() == nil {
 		l.t.Error(err)
 		return false
@@ -294,7 +302,7 @@ func (l *workload) upload(ctx context.Context) {
 			l.t.Error(err)
 			return
 		}
-		answer, status, err := call(ctx, l.cluster.any(), killKey, http.MethodPost, "/v1/files", "", form.FormDataContentType(), body.Bytes())
+		answer, status, err := call(ctx, l.cluster.any(), killKey, http.MethodPost, "/v1/files", "", form.FormDataContentType(), bytes.NewReader(body.Bytes()))
 		var file struct{ ID string }
 		if err == nil {
 			err = json.Unmarshal(answer, &file)
@@ -486,9 +494,14 @@ func (s *killable) items(t *testing.T, conversation string) string {
 
 // usageReader follows the usage of the organization default.
 type usageReader struct {
-	after string
-	seen  map[string]int // records by the object that they pay for
-	cost  accounts.Micros
+	after   string
+	seen    map[string]int    // records by the object that they pay for
+	objects map[string]string // those objects by the IDs of records
+	cost    accounts.Micros
+}
+
+func newUsageReader() *usageReader {
+	return &usageReader{seen: map[string]int{}, objects: map[string]string{}}
 }
 
 // follow reads all that came after what was read before.
@@ -515,6 +528,7 @@ func (u *usageReader) follow(ctx context.Context, s *killable) error {
 		for _, e := range list.Data {
 			u.after = e.ID
 			u.seen[e.Object]++
+			u.objects[e.ID] = e.Object
 			u.cost += e.Cost
 		}
 		if !list.HasMore {
@@ -535,8 +549,15 @@ func (u *usageReader) check(t *testing.T, s *killable, acked map[string]json.Raw
 			t.Errorf("a reader met the payment for %s %d times", id, n)
 		}
 	}
-	// What other servers charged a server knows within a second.
 	want := 1000*accounts.Dollar + accounts.Micros(granted) - u.cost
+	if got := s.balance(t, want); got != want {
+		t.Errorf("the balance is %s, want %s", got, want)
+	}
+}
+
+// balance returns the balance of the organization default once it is what it is to
+// be, or after a while: what other servers charged a server knows within a second.
+func (s *killable) balance(t *testing.T, want accounts.Micros) accounts.Micros {
 	var o struct{ Credits accounts.Micros }
 	for end := time.Now().Add(3 * time.Second); o.Credits != want && time.Now().Before(end); pause(t.Context(), 200*time.Millisecond) {
 		answer, _, err := call(t.Context(), s, testAdminKey, http.MethodGet, "/admin/v1/organizations/"+accounts.DefaultOrganization, "", "", nil)
@@ -544,7 +565,5 @@ func (u *usageReader) check(t *testing.T, s *killable, acked map[string]json.Raw
 			t.Fatal(err)
 		}
 	}
-	if o.Credits != want {
-		t.Errorf("the balance is %s, want %s", o.Credits, want)
-	}
+	return o.Credits
 }

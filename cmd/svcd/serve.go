@@ -44,6 +44,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 		return errors.Join(err, listener.Close())
 	}
 	defer observer.stop()
+	defer background(ctx, returnMemory)()
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
 	gate := new(gate)
@@ -161,19 +162,17 @@ const probeTime = 10 * time.Second
 
 // probe logs what the model servers are, in the background. The function that it
 // returns ends that and releases the backend.
-func probe(ctx context.Context, backend *openai.Backend) (stop func()) {
+func probe(ctx context.Context, backend *openai.Backend) (release func()) {
 	if backend == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	stop := background(ctx, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, probeTime)
+		defer cancel()
 		backend.Probe(ctx)
-	}()
+	})
 	return func() {
-		cancel()
-		<-done
+		stop()
 		backend.Close()
 	}
 }

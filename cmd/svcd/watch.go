@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -15,24 +16,27 @@ const watchInterval = time.Second
 // server must end for that, and whoever started it start another. The function
 // that it returns ends that.
 func watch(ctx context.Context, store storage.Store, fail func(error)) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
 	db := storage.Use(store)
+	return background(ctx, func(ctx context.Context) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		repeat.Every(ctx, watchInterval, nil, func() {
+			if err := db.Healthy(ctx); errors.Is(err, storage.ErrFailed) {
+				fail(err)
+				cancel()
+			}
+		})
+	})
+}
+
+// background runs a function beside the caller. The function that it returns ends
+// the other's context and waits for it.
+func background(ctx context.Context, do func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(watchInterval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if err := db.Healthy(ctx); errors.Is(err, storage.ErrFailed) {
-				fail(err)
-				return
-			}
-		}
+		do(ctx)
 	}()
 	return func() {
 		cancel()
