@@ -9,7 +9,6 @@ require (
 	github.com/nguyenthenguyen/docx v0.0.0-20230621112118-9c8e795a11db
 	github.com/openai/openai-go/v3 v3.96.0
 	github.com/seed-506d8e5d/svc v0.0.0
-	gopkg.in/yaml.v3 v3.0.1
 )
 
 require (

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/openai"
@@ -44,7 +45,16 @@ func newGallery(t *testing.T) *gallery {
 		{Info: model.Info{ID: "gpt-scripted", Generates: true}, Targets: targets}, // some clients look at the name
 	}})
 	check(t, err)
-	service, err := svc.New(t.Context(), svc.Options{Backend: backend, AnyItems: true, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { backend.Close() })
+	g.serve(t, svc.Options{Backend: backend, AnyItems: true})
+	return g
+}
+
+// serve begins to serve a service, until the test ends.
+func (g *gallery) serve(t *testing.T, o svc.Options) *svc.Service {
+	t.Helper()
+	o.Logger = slog.New(slog.DiscardHandler)
+	service, err := svc.New(t.Context(), o)
 	check(t, err)
 	g.key, err = service.Bootstrap(t.Context(), "")
 	check(t, err)
@@ -59,9 +69,8 @@ func newGallery(t *testing.T) *gallery {
 	t.Cleanup(func() {
 		server.Close()
 		check(t, service.Close())
-		backend.Close()
 	})
-	return g
+	return service
 }
 
 // recorded writes the bodies that POST requests have into the directory record.
@@ -125,5 +134,20 @@ func TestNode(t *testing.T) {
 				t.Errorf("the case did not come to its end:\n%s", out)
 			}
 		})
+	}
+}
+
+// TestNodeUser runs what somebody tries against the built-in model, who has a key
+// and another one of an organization that may ask once a minute.
+func TestNodeUser(t *testing.T) {
+	g := &gallery{}
+	service := g.serve(t, svc.Options{})
+	limited, err := service.CreateOrganization(t.Context(), accounts.NewOrganization{Name: "limited", Credits: accounts.Dollar, RequestsPerMinute: 1})
+	check(t, err)
+	key, err := service.CreateKey(t.Context(), accounts.NewKey{OrganizationID: limited.ID})
+	check(t, err)
+	t.Setenv("SVC_LIMITED_KEY", key.Secret)
+	if out := g.run(t, nodeBinary(t), "cases/openai-user.mjs"); !strings.Contains(out, "ok: openai-user") {
+		t.Errorf("the case did not come to its end:\n%s", out)
 	}
 }

@@ -9,6 +9,18 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// asking visits the playground of a server with a search service, where a question is
+// written down that is to be searched for.
+func asking(t *testing.T, web *httptest.Server) visitor {
+	t.Cleanup(web.Close)
+	v := visit(t, start(t, "-search", web.URL), desk)
+	v.signIn(v.key)
+	v.open("/respond")
+	v.fill("#text", "When does the Scheldt bridge open?")
+	v.click("[name=search]")
+	return v
+}
+
 // TestRespondWithSearch has a turn search the web: what was searched for stands
 // before the answer, which says what was found, on the page of the turn and on
 // that of the stored response.
@@ -20,12 +32,7 @@ func TestRespondWithSearch(t *testing.T) {
 			"title": "Opening of the Scheldt bridge", "url": "https://example.com/bridge", "content": "The Scheldt bridge opens on the 4th of May.",
 		}}})
 	}))
-	t.Cleanup(web.Close)
-	v := visit(t, start(t, "-search", web.URL), desk)
-	v.signIn(v.key)
-	v.open("/respond")
-	v.fill("#text", "When does the Scheldt bridge open?")
-	v.click("[name=search]")
+	v := asking(t, web)
 	v.submit("#respond button.primary")
 	v.searched(<-asked)
 	var again bool
@@ -49,12 +56,7 @@ func (v visitor) searched(query string) {
 // TestSearchThatFails has the search service refuse, which is what was found.
 func TestSearchThatFails(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(web.Close)
-	v := visit(t, start(t, "-search", web.URL), desk)
-	v.signIn(v.key)
-	v.open("/respond")
-	v.fill("#text", "When does the Scheldt bridge open?")
-	v.click("[name=search]")
+	v := asking(t, web)
 	v.click("#respond button.primary")
 	v.says(".item.search details", "failed")
 	v.says(".turnfoot", "completed")
