@@ -86,6 +86,7 @@ func run() error {
 		name    string
 		measure func() error
 	}{
+		{"chain", b.longChain},
 		{"documents", func() error { return b.documents(dir, program) }},
 		{"observation", func() error { return b.observation(dir) }},
 		{"memory", b.openStreams},

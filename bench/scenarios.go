@@ -15,6 +15,8 @@ const (
 	many     = 2000 // chunks of an answer at full speed
 	few      = 200  // chunks that come alone
 	turns    = 200  // of a chain
+	early    = 10   // the turn of a chain that a late one is compared with
+	late     = 1000 // which
 	streams  = 3000 // that are open at once
 	question = 16   // of a decision
 )
@@ -27,7 +29,7 @@ var scenarios = []scenario{
 	{name: "chunk alone", calls: 3, units: few, aim: 1.3, svcd: ours(chat(oneByOne, true)), other: theirs(chat(oneByOne, true))},
 	{name: "stored response", calls: 100, units: 1, aim: 3.0, svcd: ours(respond("chunks=20", false)), other: theirs(chat("chunks=20", false))},
 	{name: "stored chunk", calls: 5, units: many, aim: 2.5, svcd: ours(respond(atOnce, true)), other: theirs(chat(atOnce, true))},
-	{name: "turn 200 of a chain", calls: 10, units: 1, aim: 2.0, svcd: chained, other: resent},
+	{name: "turn 200 of a chain", calls: 10, units: 1, aim: 2.0, svcd: chained(turns), other: resent(turns)},
 	{name: "16 questions", calls: 20, units: 1, svcd: ours(decide), other: bareCalls, beyond: 300, besides: "16 bare calls"},
 }
 
@@ -121,48 +123,101 @@ const said = "What came of the order that I asked about? chunks=20"
 
 // chained makes a chain of turns and returns a call that continues its end, each
 // time from the same turn.
-func chained(b *bench) (func() error, error) {
-	previous := ""
-	turn := func() (string, error) {
-		body, err := post(b.svcd.url, b.key, request{"/v1/responses", fmt.Sprintf(`{"model":"svc-preview","input":%q%s}`, said, previous)})
-		if err != nil {
-			return "", err
+func chained(turns int) func(*bench) (func() error, error) {
+	return func(b *bench) (func() error, error) {
+		previous := ""
+		turn := func() (string, error) {
+			body, err := post(b.svcd.url, b.key, request{"/v1/responses", fmt.Sprintf(`{"model":"svc-preview","input":%q%s}`, said, previous)})
+			if err != nil {
+				return "", err
+			}
+			var r struct {
+				ID string `json:"id"`
+			}
+			err = json.Unmarshal(body, &r)
+			return r.ID, err
 		}
-		var r struct {
-			ID string `json:"id"`
+		for range b.fewer(turns) - 1 {
+			id, err := turn()
+			if err != nil {
+				return nil, err
+			}
+			previous = fmt.Sprintf(`,"previous_response_id":%q`, id)
 		}
-		err = json.Unmarshal(body, &r)
-		return r.ID, err
+		return func() error {
+			_, err := turn()
+			return err
+		}, nil
 	}
-	for range b.turns() - 1 {
-		id, err := turn()
-		if err != nil {
-			return nil, err
-		}
-		previous = fmt.Sprintf(`,"previous_response_id":%q`, id)
-	}
-	return func() error {
-		_, err := turn()
-		return err
-	}, nil
 }
 
 // resent is the same turn by a client that sends the history each time.
-func resent(b *bench) (func() error, error) {
+func resent(turns int) func(*bench) (func() error, error) {
+	return func(b *bench) (func() error, error) { return theirs(b.history(turns))(b) }
+}
+
+// history is a request with what a turn of a chain sends its model.
+func (b *bench) history(turns int) request {
 	var messages []string
-	for range b.turns() - 1 {
+	for range b.fewer(turns) - 1 {
 		messages = append(messages, fmt.Sprintf(`{"role":"user","content":%q},{"role":"assistant","content":%q}`, said, strings.Repeat("word ", 20)))
 	}
 	messages = append(messages, fmt.Sprintf(`{"role":"user","content":%q}`, said))
-	return theirs(request{"/v1/chat/completions", `{"model":"svc-preview","messages":[` + strings.Join(messages, ",") + `]}`})(b)
+	return request{"/v1/chat/completions", `{"model":"svc-preview","messages":[` + strings.Join(messages, ",") + `]}`}
 }
 
-// turns is how many turns the chain has with the one that is measured.
-func (b *bench) turns() int {
+// fewer is how many turns a chain has with the one that is measured.
+func (b *bench) fewer(turns int) int {
 	if b.short {
-		return turns / 10
+		return max(turns/10, 2)
 	}
 	return turns
+}
+
+// longChain measures a late turn of a chain beside an early one. What sending the
+// longer history costs is taken out: how much more it costs a client to send the
+// model server the one prompt than the other.
+func (b *bench) longChain() error {
+	calls := 20
+	if b.short {
+		calls = 2
+	}
+	measured := [...]struct {
+		of   *process
+		make func(*bench) (func() error, error)
+	}{
+		{b.svcd, chained(early)}, {b.svcd, chained(late)},
+		{b.self, bare(b.history(early))}, {b.self, bare(b.history(late))},
+	}
+	var costs [len(measured)][]float64
+	var makes [len(measured)]func() error
+	for i, m := range measured {
+		call, err := m.make(b)
+		if err != nil {
+			return err
+		}
+		makes[i] = call
+	}
+	var ratios []float64
+	for round := range b.rounds + 1 {
+		var cost [len(measured)]float64
+		for i, m := range measured {
+			var err error
+			if cost[i], err = m.of.costOf(calls, makes[i]); err != nil {
+				return err
+			}
+		}
+		if round == 0 { // it warms up
+			continue
+		}
+		for i := range cost {
+			costs[i] = append(costs[i], cost[i])
+		}
+		ratios = append(ratios, (cost[1]-cost[3]+cost[2])/cost[0])
+	}
+	fmt.Printf("%-28s %9.1f us %9.1f us %8.2f %8s   the tenth beside it; %.1f us more for what is sent\n", "turn 1,000 of a chain",
+		median(costs[1]), median(costs[0]), median(ratios), aim(1.2), median(costs[3])-median(costs[2]))
+	return nil
 }
 
 // bareCalls are what a decision with sixteen questions asks of a model server,
@@ -178,6 +233,16 @@ func bareCalls(b *bench) (func() error, error) {
 		}
 		return nil
 	}, nil
+}
+
+// bare makes a call of the model server, without anybody between.
+func bare(r request) func(*bench) (func() error, error) {
+	return func(b *bench) (func() error, error) {
+		return func() error {
+			_, err := post(b.double.url, "", r)
+			return err
+		}, nil
+	}
 }
 
 // openStreams measures what a stream holds while its model is slow.
