@@ -144,7 +144,8 @@ func (p *Point) behindHead(tx storage.Tx, id string) (Conversation, error) {
 }
 
 // check returns an error where the store has lost what the point is behind. What
-// was written before the last item is there where that is.
+// was written before the last item is there where that is, or was until somebody
+// deleted it.
 func (p *Point) check(tx storage.Tx) error {
 	if p.last.Item == nil {
 		return nil
@@ -162,8 +163,15 @@ func (p *Point) check(tx storage.Tx) error {
 			return nil
 		}
 	}
+	item := p.last.Item.ItemID()
+	if output, ok := p.last.Item.(*FunctionCallOutput); ok && !output.Listed {
+		item = output.Call // which it is deleted with
+	}
+	if gone, err := deleted(tx, item); gone || err != nil {
+		return err
+	}
 	return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "What the turn continues from is not there any more. Try again.",
-		Err: errors.New("conversations: the store has lost the history of a turn, or its last item was deleted")}
+		Err: errors.New("conversations: the store has lost the history of a turn")}
 }
 
 // maxBeside is how many items that are not of a history are read rather than begin

@@ -359,6 +359,21 @@ func locate(tx storage.Tx, item string) (conversation string, seq uint64, err er
 	return parsePlace(value)
 }
 
+// deleted reports whether an addressable item was there and has been deleted from
+// its conversation.
+func deleted(tx storage.Tx, item string) (bool, error) {
+	conversation, seq, err := locate(tx, item)
+	if err == nil {
+		_, err = tx.Get(itemKey(conversation, seq))
+	} else if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
 // readEntry decodes an item as a scan yields it.
 func readEntry(found storage.Entry) (Entry, error) {
 	seq, err := seqOf(found.Key)

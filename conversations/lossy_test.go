@@ -58,6 +58,55 @@ func TestAStoreThatLosesTurns(t *testing.T) {
 	is.Equal(heard(there), "acd")
 }
 
+// TestTheLastItemIsDeleted has somebody delete what a turn continues from while its
+// model runs, and the store change servers without losing anything: the turn ends
+// as it would over one that does not.
+func TestTheLastItemIsDeleted(t *testing.T) {
+	call := func() Item { return &FunctionCall{CallID: "c", Name: "look", Arguments: "{}"} }
+	output := func() Item { return &FunctionCallOutput{CallID: "c", Output: "{}"} }
+	for name, test := range map[string]struct {
+		said    []Item
+		deleted int // which of them
+		left    int
+	}{
+		"a message":          {[]Item{UserMessage("a"), UserMessage("b")}, 1, 1},
+		"a call, its output": {[]Item{UserMessage("a"), call(), output()}, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			store := &storagetest.Lossy{Store: memstore.New()}
+			defer store.Close()
+			s := New(Options{Store: store})
+			c, err := s.Create(t.Context(), caller, nil, nil)
+			is.NoErr(err)
+			write := func(id string, p *Point, items []Item) error {
+				d := &Draft{ID: id, Point: p, Input: items, Body: []byte("{}")}
+				return store.Update(t.Context(), caller.Namespace(), func(tx storage.Tx) error { return s.Write(tx, d) })
+			}
+			p, err := s.Continue(t.Context(), caller, "", c.ID)
+			is.NoErr(err)
+			for i, item := range test.said {
+				test.said[i] = WithID(item, s.newID)
+				if o, ok := test.said[i].(*FunctionCallOutput); ok {
+					o.Call = test.said[i-1].ItemID()
+				}
+			}
+			is.NoErr(write("resp_1", p, test.said))
+
+			p, err = s.Continue(t.Context(), caller, "", c.ID)
+			is.NoErr(err)
+			is.Equal(len(p.Entries), len(test.said))
+			_, err = s.DeleteItem(t.Context(), caller, c.ID, test.said[test.deleted].ItemID())
+			is.NoErr(err)
+			is.NoErr(store.Lose(t.Context(), store.Commits())) // nothing
+			is.NoErr(write("resp_2", p, []Item{WithID(UserMessage("c"), s.newID)}))
+			p, err = s.Continue(t.Context(), caller, "", c.ID)
+			is.NoErr(err)
+			is.Equal(len(p.Entries), test.left+1)
+		})
+	}
+}
+
 // TestAStoreThatLosesPlacesInLine has what a turn left when it ended stand in line
 // again: its process takes it away.
 func TestAStoreThatLosesPlacesInLine(t *testing.T) {
