@@ -80,12 +80,42 @@ type organization struct {
 	RequestsPerMinute int    `json:"requests_per_minute"`
 	TokensPerMinute   int    `json:"tokens_per_minute"`
 	CreatedAt         int64  `json:"created_at"`
+
+	// What the server leaves out is no limit.
+	ConcurrentRequests int       `json:"concurrent_requests"`
+	Retention          retention `json:"retention"`
 }
 
-const organizationHeading = "ID\tNAME\tSTATUS\tCREDITS\tREQUESTS/MIN\tTOKENS/MIN\tZERO RETENTION\tCREATED"
+const organizationHeading = "ID\tNAME\tSTATUS\tCREDITS\tREQUESTS/MIN\tTOKENS/MIN\tCONCURRENT\tZERO RETENTION\tRETENTION\tCREATED"
 
 func (o organization) row() string {
-	return cells(o.ID, o.Name, o.Status, "$"+o.Credits, limit(o.RequestsPerMinute), limit(o.TokensPerMinute), yes(o.ZeroDataRetention), date(o.CreatedAt))
+	return cells(o.ID, o.Name, o.Status, "$"+o.Credits, limit(o.RequestsPerMinute), limit(o.TokensPerMinute), limit(o.ConcurrentRequests),
+		yes(o.ZeroDataRetention), o.Retention.String(), date(o.CreatedAt))
+}
+
+// retention is for how many days an organization keeps what, as the server shows
+// it; 0 is for ever.
+type retention struct {
+	Completions   int `json:"completions_days"`
+	Responses     int `json:"responses_days"`
+	Conversations int `json:"conversations_days"`
+	Files         int `json:"files_days"`
+}
+
+func (r retention) String() string {
+	var limits []string
+	for _, kind := range []struct {
+		name string
+		days int
+	}{{"completions", r.Completions}, {"responses", r.Responses}, {"conversations", r.Conversations}, {"files", r.Files}} {
+		if kind.days > 0 {
+			limits = append(limits, fmt.Sprintf("%s %dd", kind.name, kind.days))
+		}
+	}
+	if limits == nil {
+		return "for ever"
+	}
+	return strings.Join(limits, ", ")
 }
 
 // apiKey is an API key as the server shows it.

@@ -67,8 +67,8 @@ var (
 func TestCommands(t *testing.T) {
 	url := newServer(t)
 	const (
-		organizations = "ID      NAME    STATUS  CREDITS  REQUESTS/MIN  TOKENS/MIN  ZERO RETENTION  CREATED\n"
-		suspended     = "ID      NAME    STATUS     CREDITS  REQUESTS/MIN  TOKENS/MIN  ZERO RETENTION  CREATED\n"
+		organizations = "ID      NAME    STATUS  CREDITS  REQUESTS/MIN  TOKENS/MIN  CONCURRENT  ZERO RETENTION  RETENTION  CREATED\n"
+		suspended     = "ID      NAME    STATUS     CREDITS  REQUESTS/MIN  TOKENS/MIN  CONCURRENT  ZERO RETENTION  RETENTION  CREATED\n"
 		keys          = "ID      ORGANIZATION  NAME  KEY            MODELS         REQUESTS/MIN  TOKENS/MIN  BUDGET            CREATED              LAST USED\n" +
 			"key_12  org_01        ci    PREFIX…  svc-preview,m  none          9           $0 of $2.5 a day  2023-11-14 22:13:20  never\n"
 		changed = "ID      ORGANIZATION  NAME   KEY            MODELS         REQUESTS/MIN  TOKENS/MIN  BUDGET              CREATED              LAST USED\n" +
@@ -77,28 +77,28 @@ func TestCommands(t *testing.T) {
 	)
 	for _, c := range []struct{ line, want, note string }{
 		{"org create Team~A -credits 12.5 -requests-per-minute 60", organizations +
-			"org_01  Team A  active  $12.5    60            none        no              " + created, ""},
+			"org_01  Team A  active  $12.5    60            none        none        no              for ever   " + created, ""},
 		{"org create -json Team\x1bB --zero-data-retention", `{"id":"org_03","object":"organization","name":"Team\u001bB","status":"active",` +
 			`"zero_data_retention":true,"credits":"0","requests_per_minute":0,"tokens_per_minute":0,"created_at":1700000000}` + "\n", ""},
 		{"org list", organizations +
-			"org_01  Team A  active  $12.5    60            none        no              " + created +
-			"org_03  Team\uFFFDB  active  $0       none          none        yes             " + created, ""},
+			"org_01  Team A  active  $12.5    60            none        none        no              for ever   " + created +
+			"org_03  Team\uFFFDB  active  $0       none          none        none        yes             for ever   " + created, ""},
 		{"org list -limit 1", organizations +
-			"org_01  Team A  active  $12.5    60            none        no              " + created, "There are more: -after org_01\n"},
+			"org_01  Team A  active  $12.5    60            none        none        no              for ever   " + created, "There are more: -after org_01\n"},
 		{"org list -limit 1 -after org_01", organizations +
-			"org_03  Team\uFFFDB  active  $0       none          none        yes             " + created, ""},
+			"org_03  Team\uFFFDB  active  $0       none          none        none        yes             for ever   " + created, ""},
 		{"org update org_01 -requests-per-minute 0 -tokens-per-minute 9 -name Team~C", organizations +
-			"org_01  Team C  active  $12.5    none          9           no              " + created, ""},
+			"org_01  Team C  active  $12.5    none          9           none        no              for ever   " + created, ""},
 		{"org suspend org_01", suspended +
-			"org_01  Team C  suspended  $12.5    none          9           no              " + created, ""},
+			"org_01  Team C  suspended  $12.5    none          9           none        no              for ever   " + created, ""},
 		{"org activate org_01", organizations +
-			"org_01  Team C  active  $12.5    none          9           no              " + created, ""},
+			"org_01  Team C  active  $12.5    none          9           none        no              for ever   " + created, ""},
 		{"credits add org_01 0.5", organizations +
-			"org_01  Team C  active  $13      none          9           no              " + created, ""},
+			"org_01  Team C  active  $13      none          9           none        no              for ever   " + created, ""},
 		{"credits take org_01 3", organizations +
-			"org_01  Team C  active  $10      none          9           no              " + created, ""},
+			"org_01  Team C  active  $10      none          9           none        no              for ever   " + created, ""},
 		{"org show org_01", organizations +
-			"org_01  Team C  active  $10      none          9           no              " + created, ""},
+			"org_01  Team C  active  $10      none          9           none        no              for ever   " + created, ""},
 		{"key create -org org_01 -name ci -models svc-preview,m -tokens-per-minute 9 -budget 2.5 -budget-period day", keys + "\nThe API key, shown only this once: KEY\n", ""},
 		{"key list", keys, ""},
 		{"key list -org org_03", "ID  ORGANIZATION  NAME  KEY  MODELS  REQUESTS/MIN  TOKENS/MIN  BUDGET  CREATED  LAST USED\n", ""},
@@ -113,6 +113,8 @@ func TestCommands(t *testing.T) {
 			"There are more: -after audit_15\n"},
 		{"org update org_01 -json -concurrent-requests 7", `{"id":"org_01","object":"organization","name":"Team C","status":"active",` +
 			`"zero_data_retention":false,"credits":"10","requests_per_minute":0,"tokens_per_minute":9,"concurrent_requests":7,"created_at":1700000000}` + "\n", ""},
+		{"org show org_01", organizations +
+			"org_01  Team C  active  $10      none          9           7           no              for ever   " + created, ""},
 		{"org update org_01 -json -concurrent-requests 0", `{"id":"org_01","object":"organization","name":"Team C","status":"active",` +
 			`"zero_data_retention":false,"credits":"10","requests_per_minute":0,"tokens_per_minute":9,"created_at":1700000000}` + "\n", ""},
 	} {
@@ -122,6 +124,20 @@ func TestCommands(t *testing.T) {
 		if err != nil || stdout != c.want || stderr != c.note {
 			t.Errorf("svcd %s\ngot  %v\n%s%s\nwant\n%s%s", c.line, err, stdout, stderr, c.want, c.note)
 		}
+	}
+}
+
+// TestRetentionIsShown sets what no flag does.
+func TestRetentionIsShown(t *testing.T) {
+	c := client{url: newServer(t), key: testAdminKey}
+	body := map[string]any{"name": "Team", "retention": map[string]int{"responses_days": 30, "files_days": 7}}
+	if _, err := c.call(t.Context(), "POST", organizationsPath, body); err != nil {
+		t.Fatal(err)
+	}
+	const want = "ID      NAME  STATUS  CREDITS  REQUESTS/MIN  TOKENS/MIN  CONCURRENT  ZERO RETENTION  RETENTION                CREATED\n" +
+		"org_01  Team  active  $0       none          none        none        no              responses 30d, files 7d  2023-11-14 22:13:20\n"
+	if stdout, _, err := svcd(t, c.url, "org list"); err != nil || stdout != want {
+		t.Errorf("got %v\n%s\nwant\n%s", err, stdout, want)
 	}
 }
 
