@@ -37,7 +37,8 @@ type Options struct {
 	// process interrupts is taken up for those.
 	Authenticate func(*http.Request) (svc.Caller, error)
 
-	// Only are the interfaces that are served; nil serves all.
+	// Only are the interfaces that are served; nil serves all. For one that does not
+	// exist nothing is served, which New says as an error in the log.
 	Only []Interface
 
 	// AdminKey enables /admin/v1 for its bearer; empty leaves those routes out.
@@ -79,6 +80,7 @@ type API struct {
 // holds nothing to be closed.
 func New(service *svc.Service, opts Options) *API {
 	a := newAPI(service, opts)
+	a.checkOnly()
 	for _, routes := range a.tables() {
 		for path, methods := range routes {
 			if !a.serves(path) {

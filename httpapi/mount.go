@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -21,6 +22,9 @@ const (
 	Health  Interface = "health"  // /healthz and /readyz
 	OpenAPI Interface = "openapi" // /openapi.json
 	Admin   Interface = "admin"   // /admin/v1 and /metrics, both with an admin key alone
+	// Console is nothing of this handler's: package console has its own.
+	//
+	// Deprecated: nothing is served for it.
 	Console Interface = "console"
 )
 
@@ -29,7 +33,7 @@ var places = map[string]Interface{
 	"systemone": Decisions, "decisions": Decisions, "rerank": Decisions, "calibrations": Decisions,
 	"responses": Responses, "chat": Chat, "completions": Chat, "embeddings": Embeddings,
 	"conversations": Conversations, "files": Files, "models": Models,
-	"healthz": Health, "readyz": Health, "openapi.json": OpenAPI, "admin": Admin, "metrics": Admin, "console": Console,
+	"healthz": Health, "readyz": Health, "openapi.json": OpenAPI, "admin": Admin, "metrics": Admin,
 }
 
 // interfaceOf returns the interface that a route belongs to, or nothing for one
@@ -37,6 +41,16 @@ var places = map[string]Interface{
 func interfaceOf(path string) Interface {
 	first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(path, "/v1"), "/"), "/")
 	return places[first]
+}
+
+// checkOnly says which interfaces are asked for that do not exist. New has no
+// error, and nothing else would tell a misspelt name from one that serves nothing.
+func (a *API) checkOnly() {
+	for _, only := range a.opts.Only {
+		if !slices.Contains(slices.Collect(maps.Values(places)), only) {
+			a.opts.Logger.Error("httpapi: Options.Only names an interface that does not exist, for which nothing is served", "interface", string(only))
+		}
+	}
 }
 
 // serves reports whether a route is among those that the options ask for.

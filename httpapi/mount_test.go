@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -136,6 +137,29 @@ func TestTheDescriptionIsOfWhatIsServed(t *testing.T) {
 		}
 		if len(document.Paths) < len(only) {
 			t.Errorf("%q: only %d paths are described", prefix, len(document.Paths))
+		}
+	}
+}
+
+func TestAnInterfaceThatDoesNotExistIsLogged(t *testing.T) {
+	for _, c := range []struct {
+		only []Interface
+		want string
+	}{
+		{nil, ""},
+		{[]Interface{Chat, Admin}, ""}, // of the administration nothing is served without its key
+		{[]Interface{Chat, "chats"}, `level=ERROR msg="httpapi: Options.Only names an interface that does not exist, for which nothing is served" interface=chats` + "\n"},
+	} {
+		var log bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}}))
+		New(nil, Options{Logger: logger, Only: c.only})
+		if got := log.String(); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.only, got, c.want)
 		}
 	}
 }
