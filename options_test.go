@@ -117,6 +117,33 @@ func TestHooksHoldForAllInterfaces(t *testing.T) {
 	is.Equal(len(script.Requests()), asked) // no model was called
 }
 
+// TestHooksLeaveLogprobs asks for log-probabilities of answers that a hook looks
+// at before they are passed on.
+func TestHooksLeaveLogprobs(t *testing.T) {
+	is := is.New(t)
+	tokens := []model.Logprob{{Token: "Yes."}}
+	script := &modeltest.Script{Respond: func(*model.Request) modeltest.Answer {
+		return modeltest.Events(model.Logprobs{Tokens: tokens}, model.TextDelta{Text: "Yes."}, modeltest.DefaultUsage, model.Finish{Reason: model.Stop})
+	}}
+	instead := "Yes."
+	service, err := svc.New(t.Context(), svc.Options{Backend: script, Hooks: model.Hooks{
+		After: func(_ context.Context, _ *model.Call, a *model.Answer) error { a.Text = instead; return nil },
+	}})
+	is.NoErr(err)
+	defer service.Close()
+	caller, err := service.LocalCaller(t.Context())
+	is.NoErr(err)
+	for text, want := range map[string][]model.Logprob{"Yes.": tokens, "No.": nil} {
+		instead = text
+		completion, err := service.CompleteChat(t.Context(), caller, &chat.Request{
+			Model: model.DefaultGenerator, Messages: []chat.Message{{Role: model.User, Content: []chat.Part{chat.Text("Is it so?")}}}, Logprobs: true,
+		})
+		is.NoErr(err)
+		is.Equal(*completion.Content, text)
+		is.Equal(completion.Logprobs, want)
+	}
+}
+
 // TestRefusedAnswersAreCharged has a hook that refuses what models have answered.
 func TestRefusedAnswersAreCharged(t *testing.T) {
 	is := is.New(t)

@@ -22,7 +22,8 @@ type Hooks struct {
 
 	// After is called with a whole answer, before anything of it is passed on,
 	// and may change its text, the arguments of its calls and its scores. The text
-	// of a stream comes in one piece, then.
+	// of a stream comes in one piece, then, behind all that the model has thought. A
+	// text that is changed has no log-probabilities, which were those of another.
 	After func(ctx context.Context, call *Call, answer *Answer) error
 
 	// Stream passes the pieces of answers on as they come. After is called behind
@@ -56,6 +57,7 @@ func (c *Call) Tenant() string {
 // that decides, Embeddings to one that embeds, the other fields to one that generates.
 type Answer struct {
 	Text      string
+	Reasoning string // what the model has thought, where the request asks for it; no caller is shown it
 	ToolCalls []ToolCall
 	Reason    FinishReason
 	Usage     Usage // not to be changed
@@ -239,6 +241,8 @@ type answering struct {
 
 	begun     bool // that the model answers has been passed on
 	text      strings.Builder
+	tokens    []Logprob // of the text; nil where there are none
+	reasoning strings.Builder
 	calls     []ToolCall
 	arguments strings.Builder // of the last call
 	usage     Usage
@@ -250,6 +254,10 @@ func (a *answering) pass(event Event, err error) bool {
 	switch e := event.(type) {
 	case TextDelta:
 		a.text.WriteString(e.Text)
+	case Logprobs:
+		a.tokens = append(a.tokens, e.Tokens...)
+	case Reasoning:
+		a.reasoning.WriteString(e.Text)
 	case ToolCallStart:
 		a.endCall()
 		a.calls = append(a.calls, ToolCall{ID: e.ID, Name: e.Name})
@@ -279,7 +287,7 @@ func (a *answering) endCall() {
 // answer is the whole answer.
 func (a *answering) answer(finish Finish) *Answer {
 	a.endCall()
-	a.whole = &Answer{Text: a.text.String(), ToolCalls: slices.Clone(a.calls), Reason: finish.Reason, Usage: a.usage}
+	a.whole = &Answer{Text: a.text.String(), Reasoning: a.reasoning.String(), ToolCalls: slices.Clone(a.calls), Reason: finish.Reason, Usage: a.usage}
 	return a.whole
 }
 
@@ -293,7 +301,10 @@ func (a *answering) end(finish Finish, refusal error) {
 		a.yield(finish, nil)
 		return
 	}
-	if a.whole.Text != "" && !a.yield(TextDelta{Text: a.whole.Text}, nil) {
+	if a.whole.Reasoning != "" && !a.yield(Reasoning{Text: a.whole.Reasoning}, nil) {
+		return
+	}
+	if !a.endText() {
 		return
 	}
 	for _, c := range a.whole.ToolCalls {
@@ -305,6 +316,22 @@ func (a *answering) end(finish Finish, refusal error) {
 		}
 	}
 	a.yield(Finish{Reason: a.whole.Reason}, nil)
+}
+
+// endText passes on the text that was held, and reports whether anybody wants more.
+func (a *answering) endText() bool {
+	if a.whole.Text == "" {
+		return true
+	}
+	if a.tokens != nil {
+		if a.whole.Text != a.text.String() {
+			a.tokens = nil
+		}
+		if !a.yield(Logprobs{Tokens: a.tokens}, nil) {
+			return false
+		}
+	}
+	return a.yield(TextDelta{Text: a.whole.Text}, nil)
 }
 
 // clone copies a request as deep as a hook may change it: its messages and their

@@ -104,6 +104,46 @@ func TestHooksChangeAndRefuse(t *testing.T) {
 	is.Equal(len(events), 4) // three pieces and the usage, and no finish
 }
 
+// TestHooksPassOnWhatIsBesideTheText has a model that thinks and says how likely
+// its tokens were, and hooks that leave the text alone, change it, or look at the
+// pieces once they are gone.
+func TestHooksPassOnWhatIsBesideTheText(t *testing.T) {
+	tokens := []model.Logprob{{Token: "My PIN is "}, {Token: "1234"}}
+	said := []model.Event{
+		model.Reasoning{Text: "They ask "}, model.Logprobs{Tokens: tokens[:1]}, model.TextDelta{Text: "My PIN is "},
+		model.Reasoning{Text: "for it."}, model.Logprobs{Tokens: tokens[1:]}, model.TextDelta{Text: "1234"},
+		modeltest.DefaultUsage, model.Finish{Reason: model.Stop},
+	}
+	held := func(thought string, tokens []model.Logprob, text string) []model.Event {
+		return []model.Event{
+			model.Started{}, modeltest.DefaultUsage, model.Reasoning{Text: thought}, model.Logprobs{Tokens: tokens}, model.TextDelta{Text: text},
+			model.Finish{Reason: model.Stop},
+		}
+	}
+	for rule, c := range map[string]struct {
+		stream bool
+		after  func(*model.Answer)
+		want   []model.Event
+	}{
+		"an answer that is left alone":    {false, func(*model.Answer) {}, held("They ask for it.", tokens, "My PIN is 1234")},
+		"a text that is changed":          {false, func(a *model.Answer) { a.Text = "No." }, held("They ask for it.", nil, "No.")},
+		"a thought that is changed":       {false, func(a *model.Answer) { a.Reasoning = "Hm." }, held("Hm.", tokens, "My PIN is 1234")},
+		"pieces that are passed on first": {true, func(a *model.Answer) { a.Text, a.Reasoning = "", "" }, said},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			is := is.New(t)
+			b := model.WithHooks(modeltest.New(modeltest.Events(said...)), model.Hooks{Stream: c.stream, After: func(_ context.Context, _ *model.Call, a *model.Answer) error {
+				is.Equal(a.Reasoning, "They ask for it.")
+				c.after(a)
+				return nil
+			}})
+			events, err := play(t, b, "What is it?")
+			is.NoErr(err)
+			is.Equal(events, c.want)
+		})
+	}
+}
+
 func TestHooksOfDecisions(t *testing.T) {
 	is := is.New(t)
 	var state string
