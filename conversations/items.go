@@ -294,15 +294,16 @@ func (s *Service) DeleteItem(ctx context.Context, caller accounts.Caller, id, it
 	return c, err
 }
 
-// remove removes an entry of a conversation. Where it was stays known, for lists
-// that come to it, until the conversation is deleted; so does its turn.
+// remove removes an entry of a conversation, and the events of its turn, which say
+// it too. Where it was stays known, for lists that come to it, until the
+// conversation is deleted; so does its turn.
 func remove(tx storage.Tx, conversation string, e Entry) error {
 	err := tx.Delete(itemKey(conversation, e.Seq))
 	if e.listed() {
 		err = errors.Join(err, tx.Set(leftoverKey(conversation, indexKey(e.Item.ItemID())), nil))
 	}
 	if e.Turn != "" {
-		err = errors.Join(err, tx.Set(leftoverKey(conversation, turnKey(e.Turn)), nil))
+		err = errors.Join(err, tx.Set(leftoverKey(conversation, turnKey(e.Turn)), nil), removeAll(tx, eventsOf(conversation, e.Turn)))
 	}
 	return err
 }

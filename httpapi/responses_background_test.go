@@ -121,6 +121,32 @@ func TestBackgroundStreamsAreResumed(t *testing.T) {
 	})
 }
 
+// TestADeletedItemIsNotInTheStream deletes an item that was said in the background:
+// no stream of its response says it again, and the other items are as they were.
+func TestADeletedItemIsNotInTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		call := modeltest.Calls(model.ToolCall{ID: "a", Name: "f", Arguments: `{"a":1}`})
+		call.Events = append([]model.Event{model.TextDelta{Text: "I ask "}, model.TextDelta{Text: "f."}}, call.Events...)
+		a := newTurns(t, call)
+		r := a.ended(a.turn(say("Hi", background, `"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}]`)).ID)
+		is.True(strings.Contains(a.follow(r.ID, -1), "I ask"))
+		a.want(200, "DELETE", "/v1/conversations/"+r.Conversation.ID+"/items/"+r.Output[0].ID, "")
+		left := a.ended(r.ID)
+		is.Equal(left.Output, r.Output[1:])
+		stream := a.follow(r.ID, -1)
+		checkTranscript(t, stream)
+		is.True(!strings.Contains(stream, "ask"))
+		is.True(strings.Contains(stream, `{\"a\":1}`))
+		is.Equal(strings.Count(stream, "event: response.created\n"), 1)
+		is.Equal(strings.Count(stream, "event: response.completed\n"), 1)
+		events := strings.SplitAfter(stream, "\n\n")
+		for n := range events[:len(events)-1] {
+			is.Equal(a.follow(r.ID, n), strings.Join(events[n+1:], ""))
+		}
+	})
+}
+
 // TestABackgroundStreamGoesOnWithoutItsClient leaves it at its first event.
 func TestABackgroundStreamGoesOnWithoutItsClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -89,8 +89,8 @@ func (s *Service) Cancel(ctx context.Context, caller accounts.Caller, id string)
 
 // Replay yields the events of a stored response that come behind the one with a
 // number, -1 for all. A turn that was made in the background has those that it
-// had, and has more of them as long as it runs; any other one has each text in
-// one piece, when it has ended. The sequence breaks off where ctx ends, and is
+// had, until one of its items is deleted, and has more of them as long as it runs;
+// any other one has each text in one piece, when it has ended. The sequence breaks off where ctx ends, and is
 // empty where nothing comes behind that number. The error is NotFound.
 func (s *Service) Replay(ctx context.Context, caller accounts.Caller, id string, after int) (iter.Seq2[Event, error], error) {
 	r, _, err := s.read(ctx, caller, id)
@@ -157,6 +157,10 @@ func (f *follower) run(ctx context.Context) {
 			return
 		}
 		if r.Status != InProgress {
+			if f.next < r.events { // they went with an item that was deleted
+				replay(r, func(event Event, err error) bool { return event.Sequence < f.next || f.yield(event, err) })
+				return
+			}
 			f.end(ctx, r)
 			return
 		}
