@@ -33,6 +33,7 @@ type Pair struct {
 	t                testing.TB
 	bin, dir         string
 	owner            *syscall.Credential // nil: the test's own
+	launched         []*server
 	primary, standby *server
 }
 
@@ -40,7 +41,11 @@ type Pair struct {
 type server struct {
 	port    int
 	process *exec.Cmd
+	ended   chan struct{} // closed when the process has
 }
+
+// patience bounds what a machine with much else to do takes for one step.
+const patience = 2 * time.Minute
 
 // NewPair starts a pair. A commit waits for a synchronous standby to have it; one
 // that is not synchronous gets it a little later.
@@ -52,14 +57,11 @@ func NewPair(t testing.TB, synchronous bool) *Pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for _, s := range []*server{p.primary, p.standby} {
-			if s != nil {
-				s.kill()
-			}
+		for _, s := range p.launched {
+			s.kill()
 		}
-		if err := os.RemoveAll(p.dir); err != nil {
-			t.Error(err)
-		}
+		// What was killed may still be in a call that writes.
+		p.until("the directory is removed", func() bool { return os.RemoveAll(p.dir) == nil })
 	})
 	if os.Getuid() == 0 { // which PostgreSQL does not run as
 		p.becomePostgres()
@@ -133,10 +135,35 @@ func (p *Pair) run(program string, args ...string) {
 	}
 }
 
-// start starts the server of a directory, and waits until it answers.
+// start starts the server of a directory, and waits until it answers. Who else has
+// got its port meanwhile keeps it: the server starts with another one then.
 func (p *Pair) start(name string) *server {
 	p.t.Helper()
-	s := &server{port: freePort(p.t)}
+	for range 5 {
+		s := p.launch(name)
+		answers := false
+		p.until(name+" answers", func() bool {
+			select {
+			case <-s.ended:
+				return true
+			default:
+			}
+			_, err := ask(s.url("postgres"), "select 1")
+			answers = err == nil
+			return answers
+		})
+		if answers {
+			return s
+		}
+	}
+	p.t.Fatalf("pgtest: %s does not start\n%s", name, p.log(name))
+	return nil
+}
+
+// launch starts the process of a server.
+func (p *Pair) launch(name string) *server {
+	p.t.Helper()
+	s := &server{port: freePort(p.t), ended: make(chan struct{})}
 	s.process = p.command("postgres", "-D", p.path(name), "-p", strconv.Itoa(s.port), "-k", p.dir,
 		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=32MB", "-c", "max_connections=100",
 		"-c", "dynamic_shared_memory_type=mmap", // which goes with the directory, also where a server is killed
@@ -150,10 +177,11 @@ func (p *Pair) start(name string) *server {
 	if err := s.process.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	p.until(name+" answers", func() bool {
-		_, err := ask(s.url("postgres"), "select 1")
-		return err == nil
-	})
+	p.launched = append(p.launched, s)
+	go func() { // until it is killed, which the test does
+		defer close(s.ended)
+		_ = s.process.Wait() // how it ended is in its log
+	}()
 	return s
 }
 
@@ -173,12 +201,17 @@ func (s *server) url(database string) string {
 // until waits until something is so.
 func (p *Pair) until(what string, so func() bool) {
 	p.t.Helper()
-	for end := time.Now().Add(time.Minute); !so(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !so(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			log, _ := os.ReadFile(p.path("standby.log")) // only to be shown
-			p.t.Fatalf("pgtest: it took a minute until %s\n%s", what, log)
+			p.t.Fatalf("pgtest: it took %v until %s\n%s", patience, what, p.log("standby"))
 		}
 	}
+}
+
+// log is what a server has said.
+func (p *Pair) log(name string) []byte {
+	text, _ := os.ReadFile(p.path(name + ".log")) // only to be shown
+	return text
 }
 
 // value asks the primary.
@@ -193,7 +226,7 @@ func (p *Pair) value(statement string) string {
 
 // ask returns the first value that a statement gives, as text.
 func ask(url, statement string) (value string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -244,16 +277,18 @@ func (p *Pair) Promote() {
 
 // kill ends the server with all its processes.
 func (s *server) kill() {
-	if s.process.ProcessState != nil {
+	select {
+	case <-s.ended:
 		return
+	default:
 	}
 	pid := s.process.Process.Pid
-	all := append([]int{pid}, children(pid)...)
-	for _, one := range all {
-		// One that has ended meanwhile is as it should be.
+	// One that has ended meanwhile is as it should be.
+	_ = syscall.Kill(pid, syscall.SIGSTOP) // it starts no more of them
+	for _, one := range append(children(pid), pid) {
 		_ = syscall.Kill(one, syscall.SIGKILL)
 	}
-	_ = s.process.Wait() // its error is that it was killed
+	<-s.ended
 }
 
 // children returns the processes that a process has started.
