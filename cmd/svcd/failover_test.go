@@ -235,7 +235,7 @@ func (f *failover) work(d time.Duration) { pause(f.t.Context(), d) }
 
 // until waits until something is so of what clients have noted.
 func (f *failover) until(what string, so func() bool) {
-	for end := time.Now().Add(time.Minute); ; f.work(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; f.work(10 * time.Millisecond) {
 		f.mu.Lock()
 		is := so()
 		f.mu.Unlock()
@@ -243,7 +243,7 @@ func (f *failover) until(what string, so func() bool) {
 			return
 		}
 		if time.Now().After(end) {
-			f.t.Fatalf("it took a minute until %s", what)
+			f.t.Fatalf("it took %v until %s", patience, what)
 		}
 	}
 }
@@ -251,7 +251,7 @@ func (f *failover) until(what string, so func() bool) {
 // untilReady waits until /readyz of every server has a status.
 func (f *failover) untilReady(want int) {
 	for i := range f.cluster.servers {
-		for end := time.Now().Add(30 * time.Second); ; pause(f.t.Context(), 20*time.Millisecond) {
+		for end := time.Now().Add(patience); ; pause(f.t.Context(), 20*time.Millisecond) {
 			_, status, err := call(f.t.Context(), f.cluster.server(i), "", http.MethodGet, "/readyz", "", "", nil)
 			if status == want {
 				break

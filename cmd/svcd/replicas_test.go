@@ -125,7 +125,7 @@ type workload struct {
 // call makes a request with a key and returns the answer. A status that is not
 // 200 is an error.
 func call(ctx context.Context, s *killable, key, method, path, idempotency, kind string, body io.Reader) ([]byte, int, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, s.url+path, body)
 	if err != nil {
@@ -197,8 +197,8 @@ func (l *workload) waitForTurn(ctx context.Context) {
 	select {
 	case <-next:
 	case <-ctx.Done():
-	case <-time.After(2 * time.Minute):
-		l.t.Error("no turn was made in two minutes")
+	case <-time.After(patience):
+		l.t.Errorf("no turn was made in %v", patience)
 	}
 }
 
@@ -453,7 +453,7 @@ func (l *workload) check() {
 
 // wantProcessed waits until the text of a file is there.
 func (l *workload) wantProcessed(ctx context.Context, id string) {
-	for end := time.Now().Add(time.Minute); ; pause(ctx, 200*time.Millisecond) {
+	for end := time.Now().Add(patience); ; pause(ctx, 200*time.Millisecond) {
 		var file struct{ Status string }
 		if err := json.Unmarshal(l.cluster.any().get(l.t, "/v1/files/"+id), &file); err != nil {
 			l.t.Fatal(err)
@@ -559,7 +559,7 @@ func (u *usageReader) check(t *testing.T, s *killable, acked map[string]json.Raw
 // be, or after a while: what other servers charged a server knows within a second.
 func (s *killable) balance(t *testing.T, want accounts.Micros) accounts.Micros {
 	var o struct{ Credits accounts.Micros }
-	for end := time.Now().Add(3 * time.Second); o.Credits != want && time.Now().Before(end); pause(t.Context(), 200*time.Millisecond) {
+	for end := time.Now().Add(patience); o.Credits != want && time.Now().Before(end); pause(t.Context(), 200*time.Millisecond) {
 		answer, _, err := call(t.Context(), s, testAdminKey, http.MethodGet, "/admin/v1/organizations/"+accounts.DefaultOrganization, "", "", nil)
 		if err := errors.Join(err, json.Unmarshal(answer, &o)); err != nil {
 			t.Fatal(err)
