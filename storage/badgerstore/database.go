@@ -48,7 +48,7 @@ type database struct {
 
 	mu      sync.Mutex    // held while badger writes for a transaction or compacts
 	version uint64        // the last one applied
-	mark    uint64        // the last mark written
+	mark    uint64        // the last mark that badger was given
 	due     bool          // the segment of the log that is written to has no mark yet
 	record  []byte        // reused
 	deletes int           // since badger's memory was last emptied by flush
@@ -133,7 +133,7 @@ const keptRecord = 1 << 20
 func (d *database) append(version uint64, writes []occ.Write) ([]occ.Write, error) {
 	size := encodedSize(writes)
 	if !d.wal.Fits(size + 64) {
-		if err := d.giveAll(); err != nil {
+		if err := d.seal(); err != nil {
 			return nil, err
 		}
 		memtable, _, err := files(d.dir, memExtension)

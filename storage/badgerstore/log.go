@@ -7,9 +7,11 @@ import (
 	"github.com/seed-506d8e5d/svc/storage/internal/occ"
 )
 
-// markKey holds the version at which a segment of the log began, the last one
-// that did. It is a key outside all namespaces. A database that has it not, or an
-// older one than the log says, is not the one that the log was written for.
+// markKey holds the version of the last mark. Badger is given one with the first
+// record of a segment of the log, and one behind all others when the segment or the
+// store is closed, which the header of the next segment names. It is a key outside all
+// namespaces. A database that has it not, or an older one than the log says, is not the
+// one that the log was written for, or has lost tables.
 var markKey = []byte("\x01log")
 
 // markWrite is the write of the mark.

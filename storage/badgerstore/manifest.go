@@ -238,7 +238,7 @@ func undoChange(dir string) error {
 
 // lastChange returns where the last change of a manifest begins, and the tables that
 // it takes out. A change is its length and CRC-32C, big-endian, and a message: see
-// dropTable. What makes no sense is left to badger.
+// changeTable. What makes no sense is left to badger.
 func lastChange(data []byte) (at int, removed []uint64) {
 	var set []byte
 	for next := len(emptyManifest); next+8 <= len(data); {

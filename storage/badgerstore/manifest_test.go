@@ -135,7 +135,7 @@ func TestUndoneChange(t *testing.T) {
 		t.Fatalf("tables %v, %v", tables, err)
 	}
 	id, _ := table.ParseFileID(tables[0])
-	if err := dropTable(dir, id); err != nil {
+	if err := changeTable(dir, id, deleteTable, 0); err != nil {
 		t.Fatal(err)
 	}
 	after, err := os.ReadFile(path)

@@ -64,7 +64,15 @@ func (d *database) open(s settings) error {
 	if err := d.ready(s); err != nil {
 		return err
 	}
+	if s.salvage {
+		if err := d.readable(s); err != nil {
+			return err
+		}
+	}
 	if err := d.verify(s); err != nil {
+		return err
+	}
+	if err := d.listed(s); err != nil {
 		return err
 	}
 	memtable, _, err := files(s.dir, memExtension)
@@ -192,19 +200,37 @@ func (d *database) check(s settings) error {
 	case err != nil && !errors.Is(err, storage.ErrNotFound):
 		return err
 	}
-	switch {
-	case d.wal.Segments() == 0 && d.mark > 0:
-		err = fmt.Errorf("badgerstore: %s: %w: the log is missing (files *.log): it began with version %d or later", s.dir, storage.ErrDamaged, d.mark)
-	case d.wal.Segments() > 0 && d.mark < d.wal.Mark():
-		err = fmt.Errorf("badgerstore: %s: %w: the log begins with version %d, and what was written before is missing", s.dir, storage.ErrDamaged, d.wal.First())
-	default:
-		return nil
-	}
-	if !s.salvage {
+	if err = d.lacks(s.dir, d.mark); err == nil || !s.salvage {
 		return err
 	}
 	d.lost(err)
 	return nil
+}
+
+// lacks returns what is missing where badger has a mark.
+func (d *database) lacks(dir string, mark uint64) error {
+	switch {
+	case d.wal.Segments() == 0 && mark > 0:
+		return fmt.Errorf("badgerstore: %s: %w: the log is missing (files *.log): it began with version %d or later", dir, storage.ErrDamaged, mark)
+	case d.wal.Segments() > 0 && mark < d.wal.Mark():
+		return fmt.Errorf("badgerstore: %s: %w: the log begins with version %d, and the tables in %s have not all that was written before", dir, storage.ErrDamaged, d.wal.First(), manifestFile)
+	}
+	return nil
+}
+
+// listed compares the tables with the log before badger is opened, which removes those
+// that its manifest does not have: of one that was cut off the tables are still there.
+// To salvage a store they are put into it again.
+func (d *database) listed(s settings) error {
+	mark, err := tableMark(s.badger)
+	if err != nil {
+		return fmt.Errorf("badgerstore: %s: %w", s.dir, err)
+	}
+	err = d.lacks(s.dir, mark)
+	if err == nil && exists(s.dir, manifestFile) || !s.salvage {
+		return err
+	}
+	return d.listTables(s)
 }
 
 // replay gives badger a record of the log, as the last version of all: badger has what
@@ -241,7 +267,7 @@ const closeTimeout = 10 * time.Second
 // closeBadger closes badger. Where it cannot close it is stuck.
 func (d *database) closeBadger() error {
 	closed := make(chan error, 1)
-	go func() { closed <- errors.Join(d.giveAll(), closeBadger(d.db)) }()
+	go func() { closed <- errors.Join(d.seal(), closeBadger(d.db)) }()
 	select {
 	case err := <-closed:
 		d.manifest.forget()

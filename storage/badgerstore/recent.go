@@ -91,3 +91,19 @@ func (d *database) giveAll() error {
 	}
 	return nil
 }
+
+// seal gives badger all that it has not, and a mark behind it: the tables that have
+// the mark, or were made later, have all that was written before.
+func (d *database) seal() error {
+	if err := d.giveAll(); err != nil {
+		return err
+	}
+	if d.mark >= d.version || d.failed.Load() != nil {
+		return nil
+	}
+	if err := d.index(d.version, slices.Values([]occ.Write{markWrite(d.version)})); err != nil {
+		return err
+	}
+	d.mark = d.version
+	return nil
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -178,6 +179,73 @@ func listTables(opts badger.Options) (map[uint64]badger.TableManifest, error) {
 		return nil, damage{file: manifestFile, offset: -1, reason: err.Error()}
 	}
 	return m.Tables, nil
+}
+
+// tableMark returns the last mark that the tables of the manifest have, 0 where they
+// have none.
+func tableMark(opts badger.Options) (mark uint64, err error) {
+	tables, err := listTables(opts)
+	if err != nil {
+		return 0, err
+	}
+	var buffer bytes.Buffer
+	for _, id := range slices.Sorted(keys(tables)) {
+		path := filepath.Join(opts.Dir, table.IDToFilename(id))
+		if begins, err := beginsUpTo(path, markKey); err != nil {
+			return 0, err
+		} else if !begins {
+			continue
+		}
+		data, err := readInto(&buffer, path)
+		if err != nil {
+			return 0, err
+		}
+		found, err := markOf(data, id, tables[id].Compression)
+		if err != nil {
+			return 0, damage{file: filepath.Base(path), offset: -1, reason: err.Error()}
+		}
+		mark = max(mark, found)
+	}
+	return mark, nil
+}
+
+// beginsUpTo reports whether a table's first key is not behind a key.
+func beginsUpTo(path string, key []byte) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	index, err := readIndex(f, info.Size())
+	if err != nil {
+		return false, damage{file: filepath.Base(path), offset: -1, reason: err.Error()}
+	}
+	var first fb.BlockOffset
+	return index.Offsets(&first, 0) && bytes.Compare(y.ParseKey(first.KeyBytes()), key) <= 0, nil
+}
+
+// markOf returns the last mark that a table has, or 0.
+func markOf(data []byte, id uint64, compression badgeroptions.CompressionType) (mark uint64, err error) {
+	defer recovered(&err)
+	t, err := table.OpenInMemoryTable(data, id, &table.Options{
+		BlockSize: 4 << 10, Compression: compression, ChkMode: badgeroptions.OnBlockRead,
+	})
+	if err != nil {
+		return 0, err
+	}
+	it := t.NewIterator(table.NOCACHE)
+	defer it.Close()
+	it.Seek(y.KeyWithTs(markKey, math.MaxUint64))
+	for ; it.Valid() && bytes.Equal(y.ParseKey(it.Key()), markKey); it.Next() {
+		if value := it.Value().Value; len(value) == 8 {
+			mark = max(mark, binary.BigEndian.Uint64(value))
+		}
+	}
+	return mark, nil
 }
 
 func keys[V any](m map[uint64]V) func(yield func(uint64) bool) {
