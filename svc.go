@@ -125,9 +125,9 @@ type Options struct {
 	// Logger gets the failures of background work; nil is slog.Default().
 	Logger *slog.Logger
 
-	// Now is the clock and NewID makes the IDs of objects, later ones sorting
-	// after earlier ones, also over all services that share the store. Nil is the
-	// real clock and random IDs, which are in the order of the store's clock where
+	// Now is the clock and NewID makes the IDs of objects: the prefix, an underscore
+	// and more, later ones sorting after earlier ones, also over all services that
+	// share the store. Nil is the real clock and random IDs, which are in the order of the store's clock where
 	// the store is a storage.Sharer and a storage.Clock.
 	Now   func() time.Time
 	NewID func(prefix string) string

@@ -249,7 +249,7 @@ func (s *Service) Keys(ctx context.Context, organization string, p page.Params) 
 	if len(prefix) > storage.MaxKey/2 {
 		return page.Page[APIKey]{Items: []APIKey{}}, nil
 	}
-	result, err := listSystem(ctx, s, prefix, p, func(tx storage.Tx, e storage.Entry) (APIKey, error) {
+	result, err := listSystem(ctx, s, prefix, "key", p, func(tx storage.Tx, e storage.Entry) (APIKey, error) {
 		return getKey(tx, string(e.Key[len(prefix):]))
 	})
 	for i := range result.Items {

@@ -103,7 +103,7 @@ func successor(id string) string {
 // AuditLog returns a page of the audit log, 1 to 1,000 entries, by the time of
 // the change.
 func (s *Service) AuditLog(ctx context.Context, p page.Params) (page.Page[AuditEntry], error) {
-	return listSystem(ctx, s, auditPrefix, p, func(_ storage.Tx, e storage.Entry) (AuditEntry, error) {
+	return listSystem(ctx, s, auditPrefix, "audit", p, func(_ storage.Tx, e storage.Entry) (AuditEntry, error) {
 		var entry auditRecord
 		err := json.Unmarshal(e.Value, &entry)
 		return AuditEntry(entry), err
@@ -114,10 +114,10 @@ func (s *Service) AuditLog(ctx context.Context, p page.Params) (page.Page[AuditE
 const maxPage = 1000
 
 // listSystem returns a page of the objects whose keys in the service's own
-// namespace are prefix and their ID.
-func listSystem[T any](ctx context.Context, s *Service, prefix string, p page.Params,
+// namespace are prefix and their ID, which begins with kind; empty is any.
+func listSystem[T any](ctx context.Context, s *Service, prefix, kind string, p page.Params,
 	decode func(storage.Tx, storage.Entry) (T, error)) (page.Page[T], error) {
-	p, err := paging.Within(p, maxPage)
+	p, err := paging.Within(p, maxPage, kind)
 	if err != nil {
 		return page.Page[T]{}, err
 	}

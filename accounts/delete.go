@@ -56,7 +56,7 @@ func (s *Service) DeleteOrganization(ctx context.Context, id string) error {
 func (s *Service) SweepDeleted(ctx context.Context) error {
 	var failed []error
 	for p := (page.Params{Limit: maxPage}); ; {
-		ids, err := listSystem(ctx, s, deletionPrefix, p, func(_ storage.Tx, e storage.Entry) (string, error) {
+		ids, err := listSystem(ctx, s, deletionPrefix, "", p, func(_ storage.Tx, e storage.Entry) (string, error) {
 			return strings.TrimPrefix(string(e.Key), deletionPrefix), nil
 		})
 		if err != nil {

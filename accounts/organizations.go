@@ -231,7 +231,7 @@ func (s *Service) Organization(ctx context.Context, id string) (Organization, er
 // Organizations returns a page of all organizations, 1 to 1,000, by the time of
 // their creation.
 func (s *Service) Organizations(ctx context.Context, p page.Params) (page.Page[Organization], error) {
-	records, err := listSystem(ctx, s, organizationPrefix, p, func(_ storage.Tx, e storage.Entry) (organizationRecord, error) {
+	records, err := listSystem(ctx, s, organizationPrefix, "", p, func(_ storage.Tx, e storage.Entry) (organizationRecord, error) {
 		var record organizationRecord
 		err := json.Unmarshal(e.Value, &record)
 		return record, err
@@ -251,7 +251,7 @@ func (s *Service) Organizations(ctx context.Context, p page.Params) (page.Page[O
 // OrganizationIDs is Organizations that returns their IDs alone and reads no
 // ledger.
 func (s *Service) OrganizationIDs(ctx context.Context, p page.Params) (page.Page[string], error) {
-	return listSystem(ctx, s, organizationPrefix, p, func(_ storage.Tx, e storage.Entry) (string, error) {
+	return listSystem(ctx, s, organizationPrefix, "", p, func(_ storage.Tx, e storage.Entry) (string, error) {
 		return strings.TrimPrefix(string(e.Key), organizationPrefix), nil
 	})
 }

@@ -41,7 +41,7 @@ type Kept struct {
 // Retentions returns a page of all organizations, 1 to 1,000, with what they keep.
 // It reads no ledger.
 func (s *Service) Retentions(ctx context.Context, p page.Params) (page.Page[Kept], error) {
-	return listSystem(ctx, s, organizationPrefix, p, func(_ storage.Tx, e storage.Entry) (Kept, error) {
+	return listSystem(ctx, s, organizationPrefix, "", p, func(_ storage.Tx, e storage.Entry) (Kept, error) {
 		var record organizationRecord
 		err := json.Unmarshal(e.Value, &record)
 		return Kept{record.ID, record.Retention}, err

@@ -103,7 +103,7 @@ func (s *Service) Ledger(ctx context.Context, organization string, p page.Params
 // entries returns a page of those entries of a ledger that are wanted.
 func (s *Service) entries(ctx context.Context, organization string, p page.Params, wanted func(Entry) bool) (page.Page[Entry], error) {
 	var none page.Page[Entry]
-	p, err := paging.Within(p, maxPage)
+	p, err := paging.Within(p, maxPage, "")
 	if err != nil {
 		return none, err
 	}

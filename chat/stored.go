@@ -55,7 +55,7 @@ func (s *Service) Get(ctx context.Context, caller accounts.Caller, id string) (*
 // the order of their creation, up to [MaxPage].
 func (s *Service) List(ctx context.Context, caller accounts.Caller, f Filter, p page.Params) (page.Page[Completion], error) {
 	var result page.Page[Completion]
-	p, err := paging.Within(p, MaxPage)
+	p, err := paging.Within(p, MaxPage, "chatcmpl")
 	if err != nil {
 		return result, err
 	}
@@ -106,7 +106,7 @@ func escaped(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"
 // completion answers, in their order, up to [MaxPage].
 func (s *Service) Messages(ctx context.Context, caller accounts.Caller, id string, p page.Params) (page.Page[StoredMessage], error) {
 	result := page.Page[StoredMessage]{Items: []StoredMessage{}}
-	p, err := paging.Within(p, MaxPage)
+	p, err := paging.Within(p, MaxPage, "")
 	if err != nil {
 		return result, err
 	}

@@ -176,7 +176,7 @@ func (s *Service) add(tx storage.Tx, conversation string, entries []Entry) error
 // that has been deleted meanwhile, so that a list can be deleted while it is
 // read.
 func (s *Service) ListItems(ctx context.Context, caller accounts.Caller, id string, p page.Params) (items page.Page[Item], err error) {
-	if p, err = paging.Within(p, MaxPage); err != nil {
+	if p, err = paging.Within(p, MaxPage, ""); err != nil {
 		return items, err
 	}
 	err = s.view(ctx, caller, func(tx storage.Tx) error {

@@ -14,7 +14,7 @@ import (
 // List returns a page of the organization's conversations, 1 to [MaxPage], by
 // the time of their creation.
 func (s *Service) List(ctx context.Context, caller accounts.Caller, p page.Params) (page.Page[Conversation], error) {
-	return list(ctx, s, caller, p, conversationPrefix, func(id string, e storage.Entry) (Conversation, error) {
+	return list(ctx, s, caller, p, conversationPrefix, "conv", func(id string, e storage.Entry) (Conversation, error) {
 		var r conversationRecord
 		err := json.Unmarshal(e.Value, &r)
 		return r.of(id), err
@@ -56,13 +56,14 @@ func (s *Service) ListIdle(ctx context.Context, caller accounts.Caller, before i
 // ListTurns returns a page of the IDs of the responses whose turns are stored, 1
 // to [MaxPage], by the time of their creation.
 func (s *Service) ListTurns(ctx context.Context, caller accounts.Caller, p page.Params) (page.Page[string], error) {
-	return list(ctx, s, caller, p, turnPrefix, func(id string, _ storage.Entry) (string, error) { return id, nil })
+	return list(ctx, s, caller, p, turnPrefix, "resp", func(id string, _ storage.Entry) (string, error) { return id, nil })
 }
 
-// list reads a page of the objects whose keys are a prefix and their ID.
-func list[T any](ctx context.Context, s *Service, caller accounts.Caller, p page.Params, prefix string,
+// list reads a page of the objects whose keys are a prefix and their ID, which
+// begins with kind.
+func list[T any](ctx context.Context, s *Service, caller accounts.Caller, p page.Params, prefix, kind string,
 	decode func(id string, e storage.Entry) (T, error)) (result page.Page[T], err error) {
-	p, err = paging.Within(p, MaxPage)
+	p, err = paging.Within(p, MaxPage, kind)
 	if err != nil {
 		return page.Page[T]{}, err
 	}

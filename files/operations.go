@@ -44,7 +44,7 @@ func (s *Service) live(ctx context.Context, caller accounts.Caller, id, code str
 // last page as on the first.
 func (s *Service) List(ctx context.Context, caller accounts.Caller, purpose string, p page.Params) (page.Page[File], error) {
 	result := page.Page[File]{Items: []File{}}
-	p, err := paging.Within(p, MaxPage)
+	p, err := paging.Within(p, MaxPage, "file")
 	if err != nil {
 		return result, err
 	}

@@ -383,6 +383,7 @@ func TestListFiles(t *testing.T) {
 		"order=asc&limit=1":              list("1", "1", "true", "1"),
 		"order=asc&limit=1&after=file_1": list("2", "2", "true", "2"),
 		"after=file_1":                   empty,
+		"after=file_12":                  list("1", "1", "false", "1"), // of a file that is not there any more
 		"purpose=assistants&limit=10000": list("3", "1", "false", "3", "2", "1"),
 		"purpose=batch":                  empty,
 	} {
@@ -393,6 +394,7 @@ func TestListFiles(t *testing.T) {
 		"limit=10001": errorA("limit must be between 1 and 10000.", "limit", "validation_error"),
 		"limit=x":     errorA("limit must be an integer.", "limit", "validation_error"),
 		"order=up":    errorA("order must be asc or desc.", "order", "validation_error"),
+		"after=3":     errorA("after is not the ID of an object in this list.", "after", "validation_error"),
 	} {
 		expect(t, a.do("GET", "/v1/files?"+query, "", ""), 400, want)
 	}

@@ -174,7 +174,7 @@ func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string)
 // InputItems returns a page of the input of a stored response: what was sent
 // with it, without the history. The error is NotFound.
 func (s *Service) InputItems(ctx context.Context, caller accounts.Caller, id string, p page.Params) (page.Page[conversations.Item], error) {
-	p, err := paging.Within(p, conversations.MaxPage)
+	p, err := paging.Within(p, conversations.MaxPage, "")
 	if err != nil {
 		return page.Page[conversations.Item]{}, err
 	}

@@ -5,6 +5,7 @@ package paging
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/page"
@@ -16,15 +17,17 @@ import (
 const maxAfter = 256
 
 // Within returns p with the default limit filled in, or an Invalid error naming
-// the parameter that is out of bounds: limit must be 1 to max.
-func Within(p page.Params, max int) (page.Params, error) {
+// the parameter that is out of bounds: limit must be 1 to max, and after begin as
+// the IDs of the list do, with kind and an underscore. A list whose IDs may begin
+// with anything, or that looks the object up, has no kind.
+func Within(p page.Params, max int, kind string) (page.Params, error) {
 	if p.Limit == 0 {
 		p.Limit = page.DefaultLimit
 	}
 	if p.Limit < 1 || p.Limit > max {
 		return p, fault.Invalidf("limit", "limit must be between 1 and %d.", max)
 	}
-	if len(p.After) > maxAfter {
+	if len(p.After) > maxAfter || p.After != "" && kind != "" && !strings.HasPrefix(p.After, kind+"_") {
 		return p, fault.Invalidf("after", "after is not the ID of an object in this list.")
 	}
 	return p, nil

@@ -20,15 +20,16 @@ func TestWithin(t *testing.T) {
 		want   page.Params
 		param  string // at fault
 	}{
-		"default":  {page.Params{After: "x"}, page.Params{Limit: 20, After: "x"}, ""},
+		"default":  {page.Params{After: "file_x"}, page.Params{Limit: 20, After: "file_x"}, ""},
 		"smallest": {page.Params{Limit: 1}, page.Params{Limit: 1}, ""},
 		"largest":  {page.Params{Limit: 100, Desc: true}, page.Params{Limit: 100, Desc: true}, ""},
 		"negative": {page.Params{Limit: -1}, page.Params{}, "limit"},
 		"over":     {page.Params{Limit: 101}, page.Params{}, "limit"},
-		"cursor":   {page.Params{After: strings.Repeat("x", 257)}, page.Params{}, "after"},
+		"cursor":   {page.Params{After: "file_" + strings.Repeat("x", 252)}, page.Params{}, "after"},
+		"kind":     {page.Params{After: "files_x"}, page.Params{}, "after"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := paging.Within(test.params, 100)
+			got, err := paging.Within(test.params, 100, "file")
 			if test.param != "" {
 				if e := fault.From(err); e == nil || e.Kind != fault.Invalid || e.Param != test.param {
 					t.Errorf("got %+v, want an Invalid error about %s", e, test.param)
@@ -37,6 +38,9 @@ func TestWithin(t *testing.T) {
 				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
 			}
 		})
+	}
+	if _, err := paging.Within(page.Params{After: "x"}, 100, ""); err != nil {
+		t.Errorf("a list without a kind: %v", err)
 	}
 }
 
