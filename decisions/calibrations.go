@@ -241,7 +241,7 @@ func (s *Service) Calibration(ctx context.Context, c accounts.Caller, id string)
 
 // Calibrations returns a page of the organization's calibrations, 1 to 100.
 func (s *Service) Calibrations(ctx context.Context, c accounts.Caller, p page.Params) (found page.Page[Calibration], err error) {
-	if p, err = paging.Within(p, 100); err != nil {
+	if p, err = paging.Within(p, 100, "calib"); err != nil {
 		return found, err
 	}
 	var after []byte

@@ -2,8 +2,8 @@
 // probabilities read from a model, never with sampled text.
 //
 // A [Request] holds the state, optional images and 1 to 16 questions, each of
-// type [Noul], [Choice] or [Score]; [Service.Decide] returns a [Response] with
-// an [Answer] to each. All questions are asked about the same prefix, the state
+// type [Noul], [Choice], [Score] or [Labels]; [Service.Decide] returns a
+// [Response] with an [Answer] to each. All questions are asked about the same prefix, the state
 // and the images, so that a model server computes it once. A server that decides
 // by itself is asked in one call, and otherwise each question is put to the model
 // as labels to choose from. A question with more

@@ -55,28 +55,3 @@ func (s *share) enter(ctx context.Context) error {
 }
 
 func (s *share) leave() { <-s.slots }
-
-// asked returns the tokens of all that p asks: the calls about groups of options
-// are prompts of their own.
-func (p *plan) asked() int {
-	_, tokens := p.first.used()
-	for _, c := range p.within {
-		_, more := c.used()
-		tokens += more
-	}
-	return tokens
-}
-
-// used are the tokens of a call that was answered, or of which a model server had
-// the prompt when it ended; none of any other, nor of nil.
-func (c *call) used() (state, question int) {
-	switch {
-	case c == nil:
-		return 0, 0
-	case c.scores != nil:
-		return c.scores.StateTokens, c.scores.QuestionTokens
-	case c.cut != nil:
-		return c.cut.StateTokens, c.cut.QuestionTokens
-	}
-	return 0, 0
-}
