@@ -228,7 +228,7 @@ func (d *database) trim() error {
 	if len(done) == 0 {
 		return nil
 	}
-	memory, memtable, err := files(d.dir, memExtension)
+	memory, memtable, err := memories(d.dir)
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,19 @@ func files(dir, extension string) (largest, smallest int, err error) {
 	return largest, smallest, nil
 }
 
+// memories returns the largest and the smallest number of the files that mirror what
+// badger has in memory. It writes their tables in order, so that one with a gap behind
+// it is a file that it was done with and could not remove.
+func memories(dir string) (largest, smallest int, err error) {
+	if largest, _, err = files(dir, memExtension); err != nil {
+		return 0, 0, err
+	}
+	for smallest = largest; smallest > 1 && exists(dir, memName(smallest-1)); {
+		smallest--
+	}
+	return largest, smallest, nil
+}
+
 // number returns the number that a file is named with.
 func number(name, extension string) (int, bool) {
 	digits, ok := strings.CutSuffix(name, extension)

@@ -230,7 +230,10 @@ func (d *database) written(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.await(ctx, func() bool { return !exists(d.dir, memName(n)) })
+	return d.await(ctx, func() bool {
+		_, first, err := memories(d.dir)
+		return err == nil && first > n
+	})
 }
 
 // flush makes badger write a table of what it has in memory, and compact it right
@@ -270,10 +273,9 @@ func (d *database) flush(ctx context.Context) error {
 	return nil
 }
 
-const (
-	awaitEvery = 5 * time.Millisecond
-	awaitMost  = time.Minute
-)
+const awaitEvery = 5 * time.Millisecond
+
+var awaitMost = time.Minute // shorter in tests
 
 // await waits for what badger does in the background.
 func (d *database) await(ctx context.Context, done func() bool) error {

@@ -3,6 +3,7 @@ package badgerstore
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -149,6 +150,36 @@ func TestLogOfLargeValues(t *testing.T) {
 	}
 	if size := s.db.wal.Size(); size > maxLog/4 {
 		t.Errorf("the log has %d bytes", size)
+	}
+}
+
+// TestFileOfMemoryThatStays has badger fail to remove a file that mirrored its memory:
+// the log is shortened all the same, and space reclaimed.
+func TestFileOfMemoryThatStays(t *testing.T) {
+	s := openDir(t, t.TempDir())
+	s.db.stop() // the test shortens the log
+	s.db.ending.Wait()
+	stays, _, err := files(s.db.dir, memExtension)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 * maxLog / (4 << 20) / 8 {
+		if err := s.Update(t.Context(), "n", func(tx storage.Tx) error { return tx.Set(fmt.Append(nil, i), make([]byte, 4<<20)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.db.written(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.db.dir, memName(stays)), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := s.db.wal.Size()
+	if err := errors.Join(s.db.trim(), s.db.written(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if size := s.db.wal.Size(); size > before/2 {
+		t.Errorf("the log has %d of %d bytes", size, before)
 	}
 }
 
