@@ -311,6 +311,7 @@ func remove(tx storage.Tx, conversation string, e Entry) error {
 // removeOutputs removes the outputs of a call, which follow it in any branch.
 func removeOutputs(tx storage.Tx, conversation string, call Entry) error {
 	r := storage.Range{Start: itemKey(conversation, call.Seq), End: storage.After(itemsOf(conversation))}
+	var outputs []Entry // removed behind the scan, since their removal scans, too
 	for found, err := range tx.Scan(r) {
 		if err != nil {
 			return err
@@ -320,9 +321,12 @@ func removeOutputs(tx storage.Tx, conversation string, call Entry) error {
 			return err
 		}
 		if output, ok := e.Item.(*FunctionCallOutput); ok && output.Call == call.Item.ItemID() {
-			if err := remove(tx, conversation, e); err != nil {
-				return err
-			}
+			outputs = append(outputs, e)
+		}
+	}
+	for _, e := range outputs {
+		if err := remove(tx, conversation, e); err != nil {
+			return err
 		}
 	}
 	return nil
