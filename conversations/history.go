@@ -234,6 +234,7 @@ type Draft struct {
 	CreatedAt     int64           // Unix seconds; of the conversation too, where the turn begins it
 	Begun         bool            // whether it is stored as running, by [Service.Begin]
 	Detached      bool            // it goes on whether or not anybody waits: its request is done when it begins
+	FirstEvent    int             // number of the first event that is kept while it runs, by [Service.Progress]; 0 where none are
 
 	lease *lease // of one that runs from now on
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -31,10 +32,11 @@ type lease struct {
 	Owner     string `json:"owner,omitempty"`     // the process; those of earlier versions have none
 	Until     int64  `json:"until"`               // Unix milliseconds
 	Cancelled bool   `json:"cancelled,omitempty"` // it is to end as soon as it can
+	Events    int    `json:"events,omitempty"`    // number of the first event that is not kept yet, where events are
 }
 
-func (s *Service) newLease() *lease {
-	l := &lease{Until: s.leaseEnd()}
+func (s *Service) newLease(d *Draft) *lease {
+	l := &lease{Until: s.leaseEnd(), Events: d.FirstEvent}
 	if s.replicas != nil {
 		l.Owner = s.replicas.ID()
 	}
@@ -75,7 +77,7 @@ func (s *Service) Begin(ctx context.Context, caller accounts.Caller, d *Draft) e
 		return err
 	}
 	running := *d
-	running.Dead, running.lease = true, s.newLease()
+	running.Dead, running.lease = true, s.newLease(d)
 	return s.update(ctx, caller, func(tx storage.Tx) error {
 		if d.Detached {
 			return errors.Join(s.write(tx, &running), caller.Claim.Did(tx, d.ID))
@@ -104,11 +106,22 @@ func finish(tx storage.Tx, d *Draft) error {
 	return tx.Delete(leaseKey(d.ID))
 }
 
-// Progress renews the lease of a turn that runs and, where page is not nil, keeps
-// a page of its events, of which the first has the number first. It reports
-// whether somebody wants the turn to end. The error has the cause [ErrEnded] or
-// is NotFound where it has been ended or deleted.
-func (s *Service) Progress(ctx context.Context, caller accounts.Caller, id string, first int, page []byte) (cancelled bool, err error) {
+// LostEvents is the error of keeping a page of the events of a turn that does not
+// come directly behind those that are kept: the store has lost what it had, or a
+// page was kept of which nobody was told.
+type LostEvents struct {
+	Next int // number of the first event that is not kept
+}
+
+func (e *LostEvents) Error() string {
+	return fmt.Sprintf("conversations: the events of the turn are kept up to %d only", e.Next)
+}
+
+// Progress renews the lease of a turn that runs and keeps a page of its events. It
+// reports whether somebody wants the turn to end. The error has the cause [ErrEnded]
+// or is NotFound where it has been ended or deleted, and is a [*LostEvents] where
+// the page has no place.
+func (s *Service) Progress(ctx context.Context, caller accounts.Caller, id string, page Page) (cancelled bool, err error) {
 	err = s.update(ctx, caller, func(tx storage.Tx) error {
 		storage.Prefetch(tx, turnKey(id), leaseKey(id))
 		t, err := getTurn(tx, id)
@@ -123,10 +136,7 @@ func (s *Service) Progress(ctx context.Context, caller accounts.Caller, id strin
 		}
 		cancelled = l.Cancelled
 		l.Until = s.leaseEnd()
-		if err := storage.SetJSON(tx, leaseKey(id), l); err != nil || page == nil {
-			return err
-		}
-		return WriteEvents(tx, t.Conversation, id, first, page)
+		return keepEvents(tx, l, t.Conversation, id, page)
 	})
 	return cancelled, err
 }
@@ -238,16 +248,39 @@ func (s *Service) Abandon(ctx context.Context, ns storage.Namespace, id string, 
 	return ended, storeError(err)
 }
 
-// WriteEvents keeps a page of the events of a turn in a transaction of the
-// caller's namespace. The first event has the number first.
-func WriteEvents(tx storage.Tx, conversation, id string, first int, page []byte) error {
-	return tx.Set(numbered(eventsOf(conversation, id), uint64(first)), page)
-}
-
 // Page is a page of the events of a turn.
 type Page struct {
-	First int // number of the first event
-	Data  []byte
+	First int    // number of the first event
+	Count int    // how many there are, of a page that is to be kept
+	Data  []byte // nil where there are none
+}
+
+// LastEvents keeps the last page of the events of a turn that runs, in the
+// transaction of the caller's namespace that ends it with [Service.Write]. The error
+// is a [*LostEvents] where the page has no place.
+func LastEvents(tx storage.Tx, conversation, id string, page Page) error {
+	storage.Prefetch(tx, turnKey(id), leaseKey(id))
+	var l lease
+	err := storage.GetJSON(tx, leaseKey(id), &l)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil // Write says what has become of the turn
+	}
+	if err != nil {
+		return err
+	}
+	return keepEvents(tx, l, conversation, id, page)
+}
+
+// keepEvents keeps a page, if it is behind those before it, and the lease.
+func keepEvents(tx storage.Tx, l lease, conversation, id string, page Page) error {
+	if page.First != l.Events {
+		return &LostEvents{Next: l.Events}
+	}
+	l.Events += page.Count
+	if err := storage.SetJSON(tx, leaseKey(id), l); err != nil || page.Data == nil {
+		return err
+	}
+	return tx.Set(numbered(eventsOf(conversation, id), uint64(page.First)), page.Data)
 }
 
 // Events returns pages of the events of a turn: the one that has the event from,
@@ -270,7 +303,7 @@ func (s *Service) Events(ctx context.Context, caller accounts.Caller, t Turn, fr
 				return err
 			}
 			first := binary.BigEndian.Uint64(found.Key[len(prefix):])
-			pages = append(pages, Page{int(first), found.Value})
+			pages = append(pages, Page{First: int(first), Data: found.Value})
 			if size += len(found.Value); size > maxPages {
 				break
 			}

@@ -71,6 +71,9 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 		if event.Type == responses.EventCompleted || event.Type == responses.EventFailed {
 			c.usedResponse(event.Response)
 			ended = true
+		} else if event.Type == responses.EventError && !event.More {
+			c.err = event.Error
+			ended = true
 		}
 	}
 	if empty && c.ctx().Err() == nil {

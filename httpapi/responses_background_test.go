@@ -2,8 +2,10 @@ package httpapi_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
+	"github.com/seed-506d8e5d/svc/storage"
 )
 
 const background = `"background":true`
@@ -145,6 +148,79 @@ func TestADeletedItemIsNotInTheStream(t *testing.T) {
 			is.Equal(a.follow(r.ID, n), strings.Join(events[n+1:], ""))
 		}
 	})
+}
+
+// TestLostEventsAreTold has the store lose some of the events of a response: who
+// reads them is told of that where they are missing, and has the response without
+// them.
+func TestLostEventsAreTold(t *testing.T) {
+	for name, test := range map[string]struct{ lost, from, to int }{
+		"the first": {0, 2, 4},
+		"the last":  {1, 5, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				is := is.New(t)
+				a := newTurns(t, modeltest.Text("Yes."))
+				ended := a.ended(a.turn(say("Hi", background)).ID)
+				events := strings.SplitAfter(a.follow(ended.ID, -1), "\n\n")
+				a.losePage(test.lost)
+				lost := func(from int) string {
+					return fmt.Sprintf(`The events %d to %d of the response "%s" were lost. Read the response without them.`, from, test.to, ended.ID)
+				}
+				message, err := json.Marshal(lost(test.from))
+				is.NoErr(err)
+				told := fmt.Sprintf("event: error\ndata: "+`{"type":"error","sequence_number":%d,"code":"events_lost","message":%s,"param":null,`+
+					`"error":{"message":%[2]s,"type":"invalid_request_error","param":null,"code":"events_lost"}}`+"\n\n", test.from, message)
+				for n := range events[:len(events)-1] {
+					after := n - 1
+					switch {
+					case n < test.from:
+						is.Equal(a.follow(ended.ID, after), strings.Join(events[n:test.from], "")+told)
+					case n <= test.to:
+						a.wantError("GET", fmt.Sprint("/v1/responses/", ended.ID, "?stream=true&starting_after=", after), "",
+							404, "invalid_request_error", "events_lost", "", lost(n))
+					default:
+						is.Equal(a.follow(ended.ID, after), strings.Join(events[n:], ""))
+					}
+				}
+				is.Equal(a.stored(ended.ID).Output[0].Content[0].Text, "Yes.")
+			})
+		})
+	}
+}
+
+// losePage has the events that are stored in one page be in two, of which one is
+// lost.
+func (a *turns) losePage(lost int) {
+	a.t.Helper()
+	ns := storage.Namespace(a.orgs["rich"])
+	pages := httpapi.Stored(a.t, a.store, ns, "v/e/")
+	if len(pages) != 1 {
+		a.t.Fatalf("%d pages of events are stored, want 1", len(pages))
+	}
+	var events []json.RawMessage
+	decode(a.t, string(pages[0].Value), &events)
+	key := slices.Clone(pages[0].Key)
+	key[len(key)-1] += 3
+	err := a.store.Update(a.t.Context(), ns, func(tx storage.Tx) error {
+		for i, page := range [][]json.RawMessage{events[:3], events[3:]} {
+			at := [][]byte{pages[0].Key, key}[i]
+			data, err := json.Marshal(page)
+			if err == nil && i == lost {
+				err = tx.Delete(at)
+			} else if err == nil {
+				err = tx.Set(at, data)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
 }
 
 // TestABackgroundStreamGoesOnWithoutItsClient leaves it at its first event.

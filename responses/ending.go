@@ -110,15 +110,29 @@ func (t *turn) saveAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	draft := t.draft(body)
-	page, first, unlock, err := t.lastPage(ctx, t.live, t.short)
+	again := true
+	for n := 0; again && n < keepAttempts; n++ {
+		again, err = t.saveStored(ctx, t.draft(body))
+	}
+	return err
+}
+
+// keepAttempts is how often a turn is stored again whose last events have found
+// that the store has lost some before them.
+const keepAttempts = 3
+
+// saveStored charges the turn and stores it. It says whether to try again: events
+// that the store has lost are to be stored first.
+func (t *turn) saveStored(ctx context.Context, draft *conversations.Draft) (again bool, err error) {
+	r := t.response
+	page, unlock, err := t.lastPage(ctx, t.live, t.short)
 	defer unlock()
 	if err != nil {
-		return err
+		return false, err
 	}
 	_, err = t.o.Accounts.Charge(ctx, t.caller, t.use(), func(tx storage.Tx) error {
-		if page != nil {
-			if err := conversations.WriteEvents(tx, r.Conversation, r.ID, first, page); err != nil {
+		if t.req.Background {
+			if err := conversations.LastEvents(tx, r.Conversation, r.ID, page); err != nil {
 				return err
 			}
 		}
@@ -129,7 +143,7 @@ func (t *turn) saveAll(ctx context.Context) error {
 		}
 		return t.o.Conversations.Write(tx, draft)
 	})
-	return err
+	return t.live != nil && t.live.goBack(err), err
 }
 
 func (t *turn) draft(body json.RawMessage) *conversations.Draft {
@@ -137,6 +151,9 @@ func (t *turn) draft(body json.RawMessage) *conversations.Draft {
 	d := &conversations.Draft{
 		ID: r.ID, Point: t.point, Begins: t.begins, Input: t.input, Output: r.Output,
 		Dead: r.Status != Completed, Begun: t.live != nil, Detached: t.req.Background, Body: body, CreatedAt: r.CreatedAt,
+	}
+	if t.req.Background {
+		d.FirstEvent = firstKept
 	}
 	switch {
 	case t.bare:

@@ -42,6 +42,11 @@ type eventPage struct {
 	more   bool // come behind it
 }
 
+// at returns the page as it is kept.
+func (p eventPage) at(first int) conversations.Page {
+	return conversations.Page{First: first, Count: p.events, Data: p.data}
+}
+
 // encodePage encodes as many events, which are about items, as a page holds;
 // short leaves out their log-probabilities.
 func encodePage(events []Event, short bool) (p eventPage, err error) {

@@ -257,18 +257,31 @@ func (s *Service) progress(l *live) (said bool) {
 
 // keepPage stores a page of the events of a turn that runs, without their
 // log-probabilities where it is too large with them. It reports whether the turn
-// is to end. keep is held.
+// is to end. A store that has lost pages before it gets those again, from the next
+// one on. keep is held.
 func (s *Service) keepPage(ctx context.Context, l *live, p eventPage) (cancelled bool, err error) {
-	cancelled, err = s.o.Conversations.Progress(ctx, l.caller, l.id, l.kept, p.data)
+	cancelled, err = s.o.Conversations.Progress(ctx, l.caller, l.id, p.at(l.kept))
 	if errors.Is(err, storage.ErrTooLarge) {
 		if p, err = l.page(true); err == nil {
-			cancelled, err = s.o.Conversations.Progress(ctx, l.caller, l.id, l.kept, p.data)
+			cancelled, err = s.o.Conversations.Progress(ctx, l.caller, l.id, p.at(l.kept))
 		}
 	}
 	if err == nil {
 		l.kept += p.events
+	} else if l.goBack(err) {
+		err = nil
 	}
 	return cancelled, err
+}
+
+// goBack reports whether an error says that the store has not kept what it had,
+// and has the next page be the one that it is to have. keep is held.
+func (l *live) goBack(err error) bool {
+	lost, ok := errors.AsType[*conversations.LostEvents](err)
+	if ok {
+		l.kept = lost.Next
+	}
+	return ok
 }
 
 // page returns the next page of the events that are in none yet, without data
@@ -281,15 +294,15 @@ func (l *live) page(short bool) (eventPage, error) {
 }
 
 // lastPage returns the events of a turn that is about to be stored which are in
-// no page yet, and the number of the first. Those that would be too many for the
+// no page yet. Those that would be too many for the
 // transaction which stores the turn are stored before. No other page is written
 // until unlock is called. A nil live has none.
-func (s *Service) lastPage(ctx context.Context, l *live, short bool) (page []byte, first int, unlock func(), err error) {
+func (s *Service) lastPage(ctx context.Context, l *live, short bool) (page conversations.Page, unlock func(), err error) {
 	if l == nil || !l.background {
-		return nil, 0, func() {}, nil
+		return page, func() {}, nil
 	}
 	if err := l.keep.Acquire(ctx, 1); err != nil {
-		return nil, 0, func() {}, err
+		return page, func() {}, err
 	}
 	p, err := l.page(short)
 	for err == nil && (p.more || len(p.data) > maxPage) {
@@ -297,7 +310,7 @@ func (s *Service) lastPage(ctx context.Context, l *live, short bool) (page []byt
 			p, err = l.page(short)
 		}
 	}
-	return p.data, l.kept, func() { l.keep.Release(1) }, err
+	return p.at(l.kept), func() { l.keep.Release(1) }, err
 }
 
 // detach begins to make the turn in the background.

@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 	"time"
@@ -90,8 +91,10 @@ func (s *Service) Cancel(ctx context.Context, caller accounts.Caller, id string)
 // Replay yields the events of a stored response that come behind the one with a
 // number, -1 for all. A turn that was made in the background has those that it
 // had, until one of its items is deleted, and has more of them as long as it runs;
-// any other one has each text in one piece, when it has ended. The sequence breaks off where ctx ends, and is
-// empty where nothing comes behind that number. The error is NotFound.
+// any other one has each text in one piece, when it has ended. The sequence breaks
+// off where ctx ends, is empty where nothing comes behind that number, and ends with
+// [EventError] of the code [CodeEventsLost], or that error, before events that the
+// store has lost. The error is NotFound.
 func (s *Service) Replay(ctx context.Context, caller accounts.Caller, id string, after int) (iter.Seq2[Event, error], error) {
 	r, _, err := s.read(ctx, caller, id)
 	if err != nil {
@@ -157,8 +160,8 @@ func (f *follower) run(ctx context.Context) {
 			return
 		}
 		if r.Status != InProgress {
-			if f.next < r.events { // they went with an item that was deleted
-				replay(r, func(event Event, err error) bool { return event.Sequence < f.next || f.yield(event, err) })
+			if f.next < r.events {
+				f.missing(ctx, r)
 				return
 			}
 			f.end(ctx, r)
@@ -203,6 +206,10 @@ func (f *follower) pages(ctx context.Context) (bool, error) {
 				if event.Sequence < f.next {
 					continue
 				}
+				if event.Sequence > f.next {
+					f.lose(event.Sequence)
+					return false, nil
+				}
 				if !f.yield(event, nil) {
 					return false, nil
 				}
@@ -213,6 +220,34 @@ func (f *follower) pages(ctx context.Context) (bool, error) {
 			return true, nil
 		}
 	}
+}
+
+// missing ends a sequence whose turn has ended and of which not all events are
+// there. Where there are none at all they went with an item that was deleted: it is
+// as that of a turn which was not made in the background.
+func (f *follower) missing(ctx context.Context, r *Response) {
+	pages, err := f.s.o.Conversations.Events(ctx, f.caller, f.turn, math.MaxInt32)
+	switch {
+	case err != nil:
+		f.yield(Event{}, err)
+	case len(pages) > 0:
+		f.lose(r.events)
+	default:
+		replay(r, func(event Event, err error) bool { return event.Sequence < f.next || f.yield(event, err) })
+	}
+}
+
+// lose says that the store does not have the events any more from the next one up
+// to another, and ends the sequence: with an error where it is the first thing, and
+// with an event otherwise.
+func (f *follower) lose(until int) {
+	err := &fault.Error{Kind: fault.NotFound, Code: CodeEventsLost, Message: fmt.Sprintf(
+		"The events %d to %d of the response %q were lost. Read the response without them.", f.next, until-1, f.id)}
+	if f.next == f.after+1 {
+		f.yield(Event{}, err)
+		return
+	}
+	f.yield(Event{Type: EventError, Sequence: f.next, Error: err}, nil)
 }
 
 // end yields the last events that the turn has. Where the process ended before

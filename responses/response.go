@@ -129,6 +129,10 @@ func (r *Request) echo(stored bool) Echo {
 // has ended.
 const CodeInterrupted = "response_interrupted"
 
+// CodeEventsLost is the code of the error that stands for events of a turn which
+// the store has lost.
+const CodeEventsLost = "events_lost"
+
 // echoedTools are the tools that the echo keeps: none where it keeps how they are
 // shown.
 func (r *Request) echoedTools() []model.Tool {

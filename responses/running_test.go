@@ -3,6 +3,7 @@ package responses_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/storagetest"
 )
 
 // other returns the service as another process on the same store has it.
@@ -235,4 +237,52 @@ func TestAConversationThatIsDeletedUnderItsTurn(t *testing.T) {
 			return nil
 		}))
 	})
+}
+
+// halting is a model that waits before each of its events.
+type halting struct {
+	model.Backend
+	wait time.Duration
+}
+
+func (h halting) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Event, error] {
+	return func(yield func(model.Event, error) bool) {
+		for event, err := range h.Backend.Generate(ctx, req) {
+			if time.Sleep(h.wait); !yield(event, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestAStoreThatLosesEvents goes on without the last events that a turn in the
+// background has kept: what the turn says afterwards, were it its end alone, brings
+// them back, so that another process reads all of them.
+func TestAStoreThatLosesEvents(t *testing.T) {
+	for name, at := range map[string]time.Duration{
+		"more is said":     35 * time.Second, // the second piece is kept, and the third is to come
+		"nothing but ends": 45 * time.Second, // all pieces are kept, and the usage has been told
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				is := is.New(t)
+				f := newFixture(t, responses.Options{Backend: halting{modeltest.New(modeltest.Text("Y", "e", "s.")), 10 * time.Second}})
+				lossy := &storagetest.Lossy{Store: f.store.Store}
+				f.store.Store = lossy
+				begun, err := f.Create(t.Context(), f.caller, inBackground("Hi"))
+				must(t, err)
+				time.Sleep(25 * time.Second) // the first piece is kept
+				kept := lossy.Commits()
+				time.Sleep(at - 25*time.Second)
+				must(t, lossy.Lose(t.Context(), kept))
+				is.True(f.Wait(t.Context()))
+				events, last := collect(t, f.other(t), f, begun.ID, -1)
+				is.Equal(last.Type, responses.EventCompleted)
+				is.Equal(last.Response.OutputText(), "Yes.")
+				here, _ := collect(t, f.Service, f, begun.ID, -1)
+				is.Equal(events, here)
+				is.Equal(f.charges(t), []string{"11+7"})
+			})
+		})
+	}
 }
