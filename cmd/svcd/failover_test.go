@@ -293,12 +293,8 @@ func (f *failover) turn(ctx context.Context, field, from string, stream bool) (i
 		}
 		return "", "", status
 	}
-	var r struct {
-		Status string
-		Error  struct{ Code string }
-	}
-	if err := json.Unmarshal(answer, &r); err != nil || r.Status == "failed" {
-		f.mayFail(ctx, http.StatusServiceUnavailable, fmt.Errorf("a turn failed: \"code\":%q (%w)", r.Error.Code, err))
+	if err := failureOf(answer); err != nil {
+		f.mayFail(ctx, http.StatusServiceUnavailable, err)
 		return "", "", http.StatusServiceUnavailable
 	}
 	id, conversation = f.ack(answer)

@@ -255,6 +255,9 @@ func (s *killable) turn(ctx context.Context, previous, text string, stream bool)
 		if err == nil && resp.StatusCode != http.StatusOK {
 			err = fmt.Errorf("%s: %s", resp.Status, answer)
 		}
+		if err == nil {
+			err = failureOf(answer)
+		}
 		return answer, err
 	}
 	lines := bufio.NewScanner(resp.Body)

@@ -152,6 +152,33 @@ func post(ctx context.Context, s *killable, key, path, idempotency, body string)
 	return call(ctx, s, key, http.MethodPost, path, idempotency, "application/json", strings.NewReader(body))
 }
 
+// postTurn makes a turn. One that failed is an error with the status 503: its
+// database was away or busy when it was to be stored.
+func postTurn(ctx context.Context, s *killable, idempotency, body string) ([]byte, int, error) {
+	response, status, err := post(ctx, s, killKey, "/v1/responses", idempotency, body)
+	if err == nil {
+		if err = failureOf(response); err != nil {
+			status = http.StatusServiceUnavailable
+		}
+	}
+	return response, status, err
+}
+
+// failureOf returns why a turn has failed, or nil for one that has not.
+func failureOf(response []byte) error {
+	var r struct {
+		Status string
+		Error  struct{ Code string }
+	}
+	if err := json.Unmarshal(response, &r); err != nil {
+		return err
+	}
+	if r.Status == "failed" {
+		return fmt.Errorf("a turn failed: \"code\":%q", r.Error.Code)
+	}
+	return nil
+}
+
 func newWorkload(c *cluster) *workload {
 	l := &workload{t: c.t, cluster: c, acked: map[string]json.RawMessage{}, said: map[string]string{}, maybe: map[string]string{}, reader: newUsageReader()}
 	l.mayFail = l.orKilled
@@ -226,7 +253,7 @@ func (l *workload) onceEach(ctx context.Context) {
 		for {
 			// To the end, whatever the test does: a turn that is not answered says nothing.
 			asking := context.WithoutCancel(ctx)
-			response, status, err := post(asking, l.cluster.any(), killKey, "/v1/responses", key, body+"}")
+			response, status, err := postTurn(asking, l.cluster.any(), key, body+"}")
 			if status == http.StatusConflict && strings.Contains(err.Error(), "was not kept") {
 				// Its server died before the answer was kept.
 				l.mu.Lock()
@@ -276,7 +303,7 @@ func (l *workload) converse(ctx context.Context) {
 		l.said[key] = conversation.ID
 		l.items++
 		l.mu.Unlock()
-		response, status, err := post(ctx, l.cluster.any(), killKey, "/v1/responses", "",
+		response, status, err := postTurn(ctx, l.cluster.any(), "",
 			fmt.Sprintf(`{"model":"svc-preview","input":"Go on.","conversation":%q}`, conversation.ID))
 		if err == nil {
 			l.ack(response)
