@@ -20,10 +20,11 @@ import (
 const (
 	sweepEvery  = 10 * time.Second // marks that nobody will ask for
 	marksOldest = 24 * time.Hour   // those that processes left which are gone, and rows in their place
-
-	// settleFor is how long it is tried to find out what became of a transaction.
-	settleFor = 20 * time.Second
 )
+
+// settleFor is how long it is tried to find out what became of a transaction. Only
+// tests change it.
+var settleFor = 20 * time.Second
 
 // What a mark's value says.
 var (

@@ -17,8 +17,9 @@ func open(t testing.TB, database, dir string) *pgstore.Store {
 	t.Helper()
 	hash := fnv.New64a()
 	hash.Write([]byte(dir))
-	url := pgtest.Schema(t, database, fmt.Sprintf("s%x", hash.Sum64()))
-	store, err := pgstore.Open(t.Context(), pgstore.Options{URL: url})
+	options := pgstore.Patient(t)
+	options.URL = pgtest.Schema(t, database, fmt.Sprintf("s%x", hash.Sum64()))
+	store, err := pgstore.Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

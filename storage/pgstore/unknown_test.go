@@ -69,7 +69,7 @@ func TestUnknownOutcome(t *testing.T) {
 // asked what became of a commit.
 func TestOutcomeStaysUnknown(t *testing.T) {
 	proxy := pgtest.NewProxy(t, pgtest.Database(t))
-	store, err := pgstore.Open(t.Context(), pgstore.Options{URL: proxy.URL, Timeout: 500 * time.Millisecond})
+	store, err := pgstore.Open(t.Context(), pgstore.Options{URL: proxy.URL, Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,12 @@ func create() (database string, drop func() error, err error) {
 		}
 		return nil
 	}
-	return with(server, func(u *url.URL) { u.Path = "/" + name }), drop, nil
+	return with(server, func(u *url.URL) {
+		u.Path = "/" + name
+		query := u.Query()
+		query.Set("connect_timeout", "60") // it is there, however much else the machine does
+		u.RawQuery = query.Encode()
+	}), drop, nil
 }
 
 func execute(server, statement string) error {
