@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/openai"
+	"github.com/seed-506d8e5d/svc/storage"
 )
 
 // corpus draws texts about topics. Most words are as likely under each; of each
@@ -190,8 +191,8 @@ func (b *bayes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		labels[chosen], labels[chosen], logs[chosen]-most-math.Log(sum)+math.Log(labeled), strings.Join(shown, ","), len(data)/4)
 }
 
-// over serves the classifier and returns the interface over it.
-func (b *bayes) over(t *testing.T) *decisionAPI {
+// over serves the classifier and returns the interface over it and a store.
+func (b *bayes) over(t *testing.T, store storage.Store) *decisionAPI {
 	t.Helper()
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
@@ -202,7 +203,7 @@ func (b *bayes) over(t *testing.T) *decisionAPI {
 	})
 	check(t, err)
 	t.Cleanup(backend.Close)
-	return newDecisionAPIOver(t, backend)
+	return newDecisionAPIIn(t, store, backend)
 }
 
 // aboutWhat is the question which topic a text is about.

@@ -13,7 +13,7 @@ func TestCalibrations(t *testing.T) {
 	is := is.New(t)
 	texts := newCorpus(7, "sport", "music")
 	b := train(texts, 2000, 2000)
-	a := b.over(t)
+	a := b.over(t, NewStore(t))
 	question := aboutWhat(texts.topics)
 	id, _ := a.calibrate(t, texts, 200)
 	made := gjson.Parse(send(a.API, a.key, "GET", "/v1/calibrations/"+id, "").Body.String())

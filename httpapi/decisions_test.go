@@ -65,7 +65,13 @@ func newDecisionAPI(t testing.TB, script *modeltest.Script) *decisionAPI {
 // newDecisionAPIOver is newDecisionAPI for any backend.
 func newDecisionAPIOver(t testing.TB, backend model.Backend) *decisionAPI {
 	t.Helper()
-	store := &brokenStore{Store: NewStore(t)}
+	return newDecisionAPIIn(t, NewStore(t), backend)
+}
+
+// newDecisionAPIIn is newDecisionAPIOver with a store, which the test closes.
+func newDecisionAPIIn(t testing.TB, in storage.Store, backend model.Backend) *decisionAPI {
+	t.Helper()
+	store := &brokenStore{Store: in}
 	a := &decisionAPI{broken: &store.broken}
 	a.makeKeys(t, store)
 	service, err := svc.New(t.Context(), svc.Options{Store: store, Backend: backend, Logger: slog.New(slog.DiscardHandler)})

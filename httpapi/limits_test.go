@@ -383,7 +383,8 @@ func TestOverload(t *testing.T) {
 	_, modest := newLimited(t, a, polite, 0)
 
 	var counts [600]atomic.Int64
-	ask := func(key string) int {
+	var ask func(key string) int
+	ask = func(key string) int {
 		r, _ := http.NewRequestWithContext(t.Context(), "POST", server.URL+decisionsPath, strings.NewReader(asked(oneQuestion)))
 		r.Header.Set("Authorization", "Bearer "+key)
 		resp, err := server.Client().Do(r)
@@ -393,6 +394,9 @@ func TestOverload(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		_, _ = io.Copy(io.Discard, resp.Body)
+		if resp.StatusCode == 503 && testDatabase.url != "" { // nothing was counted: its key could not be looked up in time
+			return ask(key)
+		}
 		return resp.StatusCode
 	}
 	before := liveMemory()

@@ -7,7 +7,11 @@ import (
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/decisions/calibration"
+	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
+
+// The tests of this file make thousands of decisions, always over a store in memory:
+// what they measure does not depend on the store.
 
 // TestCalibrationOfATrainedClassifier calibrates classifiers that are wrong about
 // their certainty in several ways, from 200 labels at a time, and holds the answers
@@ -40,7 +44,7 @@ func TestCalibrationOfATrainedClassifier(t *testing.T) {
 			}
 			b := train(texts, c.texts...)
 			b.bend = c.bend
-			a := b.over(t)
+			a := b.over(t, memstore.New())
 			const draws, fresh = 4, 400 // of labels, and of texts for each
 			got, was, methods := 0.0, 0.0, []string(nil)
 			for range draws {
@@ -70,7 +74,7 @@ func TestCalibrationOfATrainedClassifier(t *testing.T) {
 // more of all answers above a threshold are wrong than it allows.
 func TestThresholdsOfATrainedClassifier(t *testing.T) {
 	texts := newCorpus(9, "sport", "music", "art")
-	a := train(texts, 2000, 2000, 2000).over(t)
+	a := train(texts, 2000, 2000, 2000).over(t, memstore.New())
 	all := make([]calibration.Row, 2000)
 	for i := range all {
 		text, topic := texts.draw()
@@ -128,7 +132,7 @@ func TestDebiasOfATrainedClassifier(t *testing.T) {
 	texts := newCorpus(11, topics...)
 	b := train(texts, 2000, 2000, 2000, 2000)
 	b.bend = func(place int, x float64) float64 { return x/2 - 0.7*float64(place) }
-	a := b.over(t)
+	a := b.over(t, memstore.New())
 	for _, debias := range []int{1, 4} {
 		widest := 0.0
 		for range 5 {
