@@ -33,8 +33,8 @@ var shots = flag.String("shots", "", "a `directory` for a picture of every page"
 
 const adminKey = "the-admin-key-of-these-tests"
 
-// patience bounds each step in the browser.
-const patience = 30 * time.Second
+// patience bounds each step in the browser, on a machine with much else to do.
+const patience = 2 * time.Minute
 
 var (
 	chromium string // the program's path
@@ -152,7 +152,7 @@ func visit(t *testing.T, s server, width int64) visitor {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(profile) }) // Chromium may still be writing: what stays is the system's to remove
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.UserDataDir(profile))
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(patience))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(allocator)
