@@ -127,7 +127,7 @@ func TestMessagesAreBytesInFlight(t *testing.T) {
 // falls waits until no more than most is in use, which is soon after the client has
 // the last of an answer.
 func (p *pool) falls(most int64) bool {
-	for patience := time.After(10 * time.Second); p.inUse() > most; runtime.Gosched() {
+	for patience := time.After(time.Minute); p.inUse() > most; runtime.Gosched() {
 		select {
 		case <-patience:
 			return false

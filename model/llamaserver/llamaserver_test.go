@@ -36,6 +36,9 @@ func fake() {
 	}
 	asked := 0
 	http.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
+		if string(model) == "slow" {
+			_ = os.WriteFile(argument("--model")+".asked", nil, 0o600) // the test waits for it
+		}
 		if asked++; asked == 1 || string(model) == "slow" {
 			http.Error(w, "Loading model", http.StatusServiceUnavailable)
 		}
@@ -68,6 +71,11 @@ func install(t *testing.T, model string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+func stat(name string) error {
+	_, err := os.Stat(name)
+	return err
 }
 
 func ask(t *testing.T, method, url string) (string, error) {
@@ -134,9 +142,16 @@ func TestStartFails(t *testing.T) {
 	if _, err := Start(t.Context(), Options{Model: good + ".not"}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := Start(ctx, Options{Model: install(t, "slow")}); err == nil || !strings.HasPrefix(err.Error(), "told to end") {
+	slow := install(t, "slow")
+	go func() {
+		for ctx.Err() == nil && os.IsNotExist(stat(slow+".asked")) {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	if _, err := Start(ctx, Options{Model: slow}); err == nil || !strings.HasPrefix(err.Error(), "told to end") {
 		t.Errorf("told to end: %v", err)
 	}
 	t.Setenv("PATH", t.TempDir())

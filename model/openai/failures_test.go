@@ -282,10 +282,10 @@ func TestWhoLeavesWholeAnswersGetsPieces(t *testing.T) {
 		if r.body.Get("stream").Bool() {
 			w.Header().Set("Content-Type", "text/event-stream")
 			io.WriteString(w, "data: "+delta(`{"content":"one two three "}`)+"\n\n")
-			w.(http.Flusher).Flush()
-			time.Sleep(20 * time.Millisecond)
+			w.(http.Flusher).Flush() // the caller leaves when it has that
+		} else {
+			leave()
 		}
-		leave()
 		<-r.Context().Done()
 		return true
 	}}).serve(t)
@@ -296,7 +296,16 @@ func TestWhoLeavesWholeAnswersGetsPieces(t *testing.T) {
 		ctx, leave = context.WithCancel(t.Context())
 		req := ask("Hello, you")
 		req.Whole, req.Tenant = true, tenant
-		used = append(used, fold(ctx, b, req).usage)
+		var paid model.Usage
+		for event := range b.Generate(ctx, req) {
+			switch e := event.(type) {
+			case model.TextDelta:
+				leave()
+			case model.Usage:
+				paid = e
+			}
+		}
+		used = append(used, paid)
 		leave()
 	}
 	if used[0].OutputTokens != 0 || used[1].OutputTokens != 0 || used[2].OutputTokens == 0 {
