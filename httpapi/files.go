@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -78,11 +80,17 @@ func (a *API) deleteFile(c *call) error {
 // writeTimeout is how long a client may take to accept one piece of a file.
 const writeTimeout = time.Minute
 
-// fileContent sends the bytes of a file as they were uploaded. What fails in the
-// middle aborts the connection: the client must not take it for the whole.
+// fileContent sends the bytes of a file as they were uploaded. What cannot be read at
+// all has a status; what fails in the middle aborts the connection: the client must not
+// take it for the whole.
 func (a *API) fileContent(c *call) error {
 	file, content, err := a.service.FileContent(c.ctx(), c.caller, c.r.PathValue("file_id"))
 	if err != nil {
+		return err
+	}
+	first := make([]byte, 1)
+	n, err := content.Read(first)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	h := c.w.Header()
@@ -96,20 +104,25 @@ func (a *API) fileContent(c *call) error {
 	}
 	rc := http.NewResponseController(c.w.ResponseWriter)
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }() // a writer that knows no deadlines needs none
-	if _, err := io.Copy(&patient{c.w, rc}, content); err != nil {
-		return &fault.Error{Kind: fault.Canceled, Code: "request_canceled", Message: "The file was not sent whole.", Err: err}
+	client := &patient{w: c.w, rc: rc}
+	_, err = io.Copy(client, io.MultiReader(bytes.NewReader(first[:n]), content))
+	if client.err != nil {
+		return &fault.Error{Kind: fault.Canceled, Code: "request_canceled", Message: "The file was not sent whole.", Err: client.err}
 	}
-	return nil
+	return err
 }
 
 // patient is a writer to a client that has a while for each write.
 type patient struct {
-	w  io.Writer
-	rc *http.ResponseController
+	w   io.Writer
+	rc  *http.ResponseController
+	err error // of the last write
 }
 
 // Write implements [io.Writer].
 func (p *patient) Write(b []byte) (int, error) {
 	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
-	return p.w.Write(b)
+	n, err := p.w.Write(b)
+	p.err = err
+	return n, err
 }

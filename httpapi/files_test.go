@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -462,6 +463,38 @@ func TestFileContent(t *testing.T) {
 		}
 		if got := w.Body.String(); method == "GET" && got != content || method == "HEAD" && got != "" {
 			t.Errorf("%s: got %d bytes, want %d", method, len(got), len(content))
+		}
+	}
+}
+
+// TestFileContentThatIsLost reads a file of which the store has lost the beginning, which
+// is an answer, and one that has lost its end: what was sent is not taken for the whole.
+func TestFileContentThatIsLost(t *testing.T) {
+	a := newFileAPI(t)
+	content := strings.Repeat("a", 300<<10)
+	a.upload(formPart{"file", "a.txt", "text/plain", content}, purpose)
+	chunks := slices.DeleteFunc(Stored(t, a.store, a.owner.Namespace(), ""), func(e storage.Entry) bool {
+		return !strings.Contains(content, string(e.Value)) || len(e.Value) < 1<<10
+	})
+	if len(chunks) != 2 {
+		t.Fatalf("%d chunks", len(chunks))
+	}
+	lose := func(key []byte) {
+		check(t, a.store.Update(t.Context(), a.owner.Namespace(), func(tx storage.Tx) error { return tx.Delete(key) }))
+	}
+	lose(chunks[1].Key)
+	func() {
+		defer func() {
+			if p := recover(); p != http.ErrAbortHandler {
+				t.Errorf("the connection ends with %v", p)
+			}
+		}()
+		a.do("GET", "/v1/files/file_1/content", "", "")
+	}()
+	lose(chunks[0].Key)
+	for _, method := range []string{"GET", "HEAD"} {
+		if w := a.do(method, "/v1/files/file_1/content", "", ""); w.Code != 500 || w.Header().Get("Content-Disposition") != "" {
+			t.Errorf("%s: got %d %v %s", method, w.Code, w.Header(), w.Body)
 		}
 	}
 }
