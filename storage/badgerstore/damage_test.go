@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -326,6 +327,34 @@ func checkFilled(t *testing.T, s *Store) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDamagedRegistry opens a store whose registry of keys is damaged: there are no keys.
+func TestDamagedRegistry(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, false)
+	path := filepath.Join(dir, registryFile)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range whole {
+		for _, damaged := range [][]byte{whole[:at], append(slices.Clone(whole[:at]), append([]byte{whole[at] ^ 4}, whole[at+1:]...)...)} {
+			if err := os.WriteFile(path, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(Options{Dir: dir})
+			if err != nil {
+				t.Fatalf("%q: %v", damaged, err)
+			}
+			if at == 0 {
+				checkFilled(t, s)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

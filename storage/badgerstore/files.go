@@ -1,6 +1,7 @@
 package badgerstore
 
 import (
+	"crypto/aes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ const (
 	valueExtension = ".vlog" // large values
 	tableExtension = ".sst"
 	manifestFile   = "MANIFEST" // which tables there are
+	registryFile   = "KEYREGISTRY"
 )
 
 // files returns the largest and the smallest number of the files with an
@@ -130,6 +132,24 @@ func clean(dir string, logged bool) error {
 	return nil
 }
 
+// registryText is how the registry of keys ends that badger encrypts nothing with: it
+// has nothing else but random bytes in front.
+const registryText = "Hello Badger"
+
+// cleanRegistry removes a registry of keys that badger would not open the store with.
+// It makes a new one, and nothing is encrypted.
+func cleanRegistry(dir string) error {
+	path := filepath.Join(dir, registryFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || len(data) == aes.BlockSize+len(registryText) && strings.HasSuffix(string(data), registryText) {
+		return err
+	}
+	return os.Remove(path)
+}
+
 // private makes all files of the store readable by their owner alone.
 func private(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -161,7 +181,7 @@ func ours(name string) bool {
 		return true
 	}
 	switch name {
-	case manifestFile, "KEYREGISTRY", discardFile, lockName:
+	case manifestFile, registryFile, discardFile, lockName:
 		return true
 	}
 	return false

@@ -140,6 +140,9 @@ func (d *database) openLog(s settings) error {
 	if err := clean(s.dir, d.wal.Segments() > 0); err != nil {
 		return err
 	}
+	if err := cleanRegistry(s.dir); err != nil {
+		return err
+	}
 	if err := undoChange(s.dir); err != nil {
 		return err
 	}
