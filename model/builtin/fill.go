@@ -320,7 +320,7 @@ func (f *filler) object(sh *shape, w want) (filled, bool) {
 	}
 	complete := func() bool {
 		for names := missing(sh.parts, value); len(names) > 0; names = missing(sh.parts, value) {
-			if !put(names[0], true) {
+			if slices.ContainsFunc(names, func(name string) bool { return !put(name, true) }) {
 				return false
 			}
 		}
@@ -343,13 +343,21 @@ func (f *filler) object(sh *shape, w want) (filled, bool) {
 func missing(parts []*jsonschema.Schema, object map[string]any) (names []string) {
 	for _, s := range parts {
 		names = append(names, s.Required...)
-		for name := range object {
-			old, _ := s.Dependencies[name].([]string)
-			names = slices.Concat(names, s.DependentRequired[name], old)
+		for name, more := range s.DependentRequired {
+			if _, there := object[name]; there {
+				names = append(names, more...)
+			}
+		}
+		for name, of := range s.Dependencies {
+			if more, ok := of.([]string); ok {
+				if _, there := object[name]; there {
+					names = append(names, more...)
+				}
+			}
 		}
 	}
 	slices.Sort(names)
-	return slices.DeleteFunc(names, func(name string) bool { _, there := object[name]; return there })
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { _, there := object[name]; return there })
 }
 
 // property returns what the schemas say about a property, and whether they allow it at all.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -184,6 +185,30 @@ func TestSchemasThatNothingSatisfies(t *testing.T) {
 				t.Errorf("got %q, %v", text, err)
 			}
 		})
+	}
+}
+
+// TestManyRequiredPropertiesAreFilledInTime fills four times as many properties, which
+// takes about four times as much: a small request would otherwise take all of a core.
+func TestManyRequiredPropertiesAreFilledInTime(t *testing.T) {
+	bytes := func(n int) uint64 {
+		var names []string
+		for i := range n {
+			names = append(names, fmt.Sprintf("%q", fmt.Sprint("k", i)))
+		}
+		schema := `{"type":"object","required":[` + strings.Join(names, ",") + `]}`
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		text, err := structured(t, schema, "Ada is 36.")
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkValid(t, schema, text)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if few, many := bytes(100), bytes(400); many > 16*few {
+		t.Errorf("%d bytes for 100 properties, %d for 400", few, many)
 	}
 }
 
