@@ -16,6 +16,10 @@ type Reader struct {
 	failed bool
 }
 
+// Readable is a value that reads itself, into its zero value. Whether it could is
+// for [Reader.End] to say.
+type Readable interface{ ReadJSON(r *Reader) }
+
 // Read returns a Reader of a text.
 func Read(text string) Reader { return Reader{s: text} }
 
@@ -185,6 +189,62 @@ func (r *Reader) Bool() bool {
 	rest, ok := strings.CutPrefix(r.s, "false")
 	r.s, r.failed = rest, r.failed || !ok
 	return false
+}
+
+// Raw reads a value of any kind and returns its text, in which it looks for
+// nothing but the end.
+func (r *Reader) Raw() string {
+	end := extent(r.s)
+	if end <= 0 {
+		r.Fail()
+		return ""
+	}
+	text := r.s[:end]
+	r.s = r.s[end:]
+	return text
+}
+
+// extent returns how many bytes the value has that s begins with, -1 where it has
+// no end.
+func extent(s string) int {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			n := quoted(s[i:])
+			if n < 0 {
+				return -1
+			}
+			i += n - 1
+		case '{', '[':
+			depth++
+		case ',', '}', ']':
+			if depth == 0 {
+				return i
+			}
+			if s[i] != ',' {
+				depth--
+			}
+		}
+	}
+	if depth > 0 {
+		return -1
+	}
+	return len(s)
+}
+
+// quoted returns how many bytes the string has that s begins with, -1 where it has
+// no end.
+func quoted(s string) int {
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return -1
 }
 
 // Fail makes the Reader one that has failed: what is next is not known to its user.

@@ -90,3 +90,24 @@ func TestWhatIsNotWrittenFails(t *testing.T) {
 		}
 	}
 }
+
+// TestRaw reads values of all kinds as a part of something.
+func TestRaw(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"s":1}`: `1`, `{"s":"a\\","b":true}`: `"a\\"`, `{"s":{"x":["]}",{}]}}`: `{"x":["]}",{}]}`, `{"s":[[],"\"]"]}`: `[[],"\"]"]`, `{"s":null,"b":true}`: `null`,
+		`{"s":}`: "", `{"s":"a`: "", `{"s":"a\`: "", `{"s":[1}`: "", `{"s":`: "",
+	} {
+		r := Read(text)
+		got := ""
+		r.Object(func(name string) {
+			if name == "b" {
+				r.Bool()
+				return
+			}
+			got = r.Raw()
+		})
+		if r.End() != (want != "") || r.End() && got != want {
+			t.Errorf("%s: %q, %v, want %q", text, got, r, want)
+		}
+	}
+}
