@@ -47,7 +47,7 @@ var edges = map[string][]string{
 	"files/internal/word":     {"files/internal/markdown"},
 	"files/pdftext":           {"files/internal/markdown", "files/reading"},
 	"files/reading":           {},
-	"files/rtftext":           {"files/internal/markdown", "files/reading"},
+	"files/rtftext":           {"files/internal/*", "files/reading"},
 	"files/wordtext":          {"files/doctext", "files/docxtext", "files/reading", "files/rtftext"},
 	"idempotency":             {"fault", "internal/*", "storage", "internal/repeat"},
 	"responses":               {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/websearch", "storage"},

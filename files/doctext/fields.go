@@ -8,7 +8,8 @@ import (
 )
 
 // hideFieldCodes takes out what does not show of fields: the code with the
-// separator, or all of a field that has no result. A field without an end shows.
+// separator, or all of a field that has no result; equations have none and show all
+// the same. A field without an end shows.
 // Of links the address is remembered.
 func (d *document) hideFieldCodes(p part) {
 	chars := p.chars
@@ -28,11 +29,14 @@ func (d *document) hideFieldCodes(p part) {
 			if f.separator < 0 {
 				f.separator = i
 			}
-			code := chars[f.begin+1 : min(f.separator, f.begin+maxCode)]
-			if url := word.FieldLink(strings.ReplaceAll(string(utf16.Decode(code)), "\x00", "")); url != "" && f.separator < i {
+			code := strings.ReplaceAll(string(utf16.Decode(chars[f.begin+1:min(f.separator, f.begin+maxCode)])), "\x00", "")
+			if url := word.FieldLink(code); url != "" && f.separator < i {
 				d.links[p.at+f.separator], d.linkEnds[p.at+i] = url, true
 			}
 			clear(chars[f.begin:f.separator])
+			if i-f.separator <= 1 {
+				copy(chars[f.begin:f.separator], utf16.Encode([]rune(word.FieldEquation(code))))
+			}
 		}
 	}
 }

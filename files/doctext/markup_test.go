@@ -50,6 +50,7 @@ func TestExtractCharacters(t *testing.T) {
 		{"a symbol font", "\uF0B7 item\r", "• item"},
 		{"field", "\x13 PAGE \x147\x15 pages\r", "7 pages"},
 		{"field without a result", "a\x13 XE \"b\" \x15c\r", "ac"},
+		{"equation", "a\x13 EQ \\* hps10 \\o\\ad(\\s\\up 9(ki),gate) \x15b \x13 EQ \\f(1,2) \x14\x15 \x13 EQ \\f(1,2) \x14half\x15\r", "agateb 1/2 half"},
 		{"field in the code", "\x13 IF \x13 DATE \x141 May\x15 \x14yes\x15\r", "yes"},
 		{"field in the result", "\x13 REF \x14on \x13 DATE \x141 May\x15\x15\r", "on 1 May"},
 		{"field over paragraphs", "\x13 TOC \x14one\rtwo\x15\r", "one\ntwo"},

@@ -64,6 +64,8 @@ func TestExtractFields(t *testing.T) {
 		{"no result", run("<w:t>a</w:t>") + fieldChar("begin") + instr("XE") + fieldChar("end") + run("<w:t>b</w:t>"), "ab"},
 		{"field in the code", fieldChar("begin") + instr("IF ") + inner + fieldChar("separate") + run("<w:t>yes</w:t>") + fieldChar("end"), "yes"},
 		{"field in the result", fieldChar("begin") + instr("REF") + fieldChar("separate") + run("<w:t>on </w:t>") + inner + fieldChar("end"), "on 1 May"},
+		{"an equation", run("<w:t>a</w:t>") + fieldChar("begin") + instr(` eq \o\ac(○,`) + instr("印)") + fieldChar("end") + run("<w:t>b</w:t>"), "a○印b"},
+		{"an equation with a result", fieldChar("begin") + instr(` EQ \f(1,2)`) + fieldChar("separate") + run("<w:t>½</w:t>") + fieldChar("end"), "½"},
 		{"no end", fieldChar("begin") + instr("PAGE") + "</w:p><w:p>" + run("<w:t>more</w:t>"), "more"},
 		{"no beginning", fieldChar("end") + run("<w:t>text</w:t>") + fieldChar("separate"), "text"},
 	} {

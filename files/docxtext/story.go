@@ -53,6 +53,7 @@ type field struct {
 	inCode bool
 	code   []byte // as far as it matters
 	link   bool   // its result is a link
+	from   int    // how much text there was before its result
 	form   form
 }
 
@@ -138,6 +139,7 @@ func (s *story) endCode() {
 	}
 	f := &s.fields[n-1]
 	f.inCode = false
+	f.from = len(s.text) + len(s.due)
 	s.codes--
 	if url := word.FieldLink(string(f.code)); url != "" && s.codes == 0 {
 		f.link = true
@@ -145,7 +147,8 @@ func (s *story) endCode() {
 	}
 }
 
-// endField closes the innermost field and returns what it shows as a form.
+// endField closes the innermost field and returns what it shows as a form or an
+// equation.
 func (s *story) endField() string {
 	s.endCode()
 	n := len(s.fields)
@@ -156,6 +159,11 @@ func (s *story) endField() string {
 	s.fields = s.fields[:n-1]
 	if f.link {
 		s.endLink()
+	}
+	if len(s.text)+len(s.due) == f.from {
+		if equation := word.FieldEquation(string(f.code)); equation != "" {
+			return equation
+		}
 	}
 	return f.form.String()
 }

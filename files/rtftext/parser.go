@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-506d8e5d/svc/files/internal/markdown"
+	"github.com/seed-506d8e5d/svc/files/internal/word"
 	"github.com/seed-506d8e5d/svc/files/reading"
 )
 
@@ -22,6 +23,9 @@ type group struct {
 	skip    int  // characters that stand in for one in Unicode
 	inTable bool // the paragraph is
 	level   int  // of the heading that the paragraph is, 0 for none
+	inner   bool // what stands here says how a row of a table in a cell looks
+	sheet   bool // what stands here says what styles there are
+	style   bool // and in this group of one
 	ends    func()
 }
 
@@ -39,25 +43,37 @@ type parser struct {
 	lead    byte        // first of two bytes, 0 for none
 	high    rune        // first of two surrogates, 0 for none
 	standIn int         // characters still to be skipped
+	opened  bool        // the last token was the beginning of a group
 	starred bool        // \* was read and its destination not yet
 	inRow   bool        // between \trowd and \row
+	row     []cell      // how its cells are merged
+	coming  cell        // of the row
+	last    int         // where the last paragraph may end
+	defined heading     // the style that the style sheet is telling about
+	levels  map[int]int // of the headings that styles are, by their number
 
 	body   story
 	notes  []*story
 	around []*story // headers and footers
 	url    string   // of the field that is a link, until its text is read
+	shown  string   // what the field shows that has no text
 	author string   // of the next comment
 	spent  int      // bytes of text
 }
 
+// heading is a style of paragraphs by its number, and the level of the headings
+// that these are, 0 for none.
+type heading struct{ style, level int }
+
 // Bounds on what a file may have many of.
 const (
 	maxFonts   = 10_000
+	maxStyles  = 10_000
 	maxStories = 100_000
 )
 
 func newParser(data string) *parser {
-	p := &parser{lexer: lexer{data: data}, fonts: map[int]int{}, usual: 1252}
+	p := &parser{lexer: lexer{data: data}, fonts: map[int]int{}, levels: map[int]int{}, usual: 1252, last: strings.LastIndex(data, `\par`)}
 	p.group = group{to: &p.body, page: p.usual, skip: 1}
 	return p
 }
@@ -71,7 +87,8 @@ func (p *parser) run(ctx context.Context) error {
 		if p.spent > maxText {
 			return fmt.Errorf("%w: text", reading.ErrTooLarge)
 		}
-		switch t := p.next(); t.kind {
+		t := p.next()
+		switch t.kind {
 		case end:
 			p.partial = p.partial || len(p.outer) > 0
 			for len(p.outer) > 0 {
@@ -82,14 +99,19 @@ func (p *parser) run(ctx context.Context) error {
 			p.open()
 		case shut:
 			p.shut()
-			if len(p.outer) == 0 {
+			if len(p.outer) > 0 {
+				break
+			}
+			if p.pos > p.last {
 				return nil
 			}
+			p.partial = true // there is a brace too many
 		case char:
 			p.byte(byte(t.arg))
 		case control:
 			p.control(t)
 		}
+		p.opened = t.kind == open
 	}
 }
 
@@ -102,6 +124,11 @@ func (p *parser) open() {
 	}
 	p.outer = append(p.outer, p.group)
 	p.ends = nil
+	if p.sheet && !p.style {
+		p.style, p.defined = true, heading{}
+		s := p.aside()
+		p.then(func() { p.define(s.text()) })
+	}
 }
 
 func (p *parser) shut() {
@@ -174,7 +201,7 @@ func (p *parser) unicode(v int) {
 // signs are the control words and symbols that stand for characters.
 var signs = map[string]string{
 	"tab": "\t", "emdash": "—", "endash": "–", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "bullet": "•",
-	"emspace": " ", "enspace": " ", "qmspace": " ", "~": " ", "_": "-", "{": "{", "}": "}", `\`: `\`, "nestcell": " ", "nestrow": "; ",
+	"emspace": " ", "enspace": " ", "qmspace": " ", "~": " ", "_": "-", "{": "{", "}": "}", `\`: `\`, "nestcell": "; ",
 }
 
 func (p *parser) control(t token) {
@@ -183,12 +210,18 @@ func (p *parser) control(t token) {
 		return
 	}
 	starred := p.starred
-	p.starred = t.name == "*"
+	p.starred = t.name == "*" && p.opened // a destination begins its group
 	if p.destination(t) {
 		return
 	}
 	if starred && t.name != "*" {
 		p.off = true
+		return
+	}
+	if p.inner {
+		if t.name == "nestrow" && p.shows() {
+			p.to.endInnerRow()
+		}
 		return
 	}
 	if s := signs[t.name]; s != "" {
@@ -202,7 +235,16 @@ func (p *parser) control(t token) {
 			p.to.endParagraph(p.inTable || p.inRow, p.level)
 		}
 	case "trowd":
-		p.inRow = true
+		p.inRow, p.row, p.coming = true, p.row[:0], cell{}
+	case "clmrg":
+		p.coming.before = true
+	case "clvmrg":
+		p.coming.above = true
+	case "cellx":
+		if len(p.row) < maxCells {
+			p.row = append(p.row, p.coming)
+		}
+		p.coming = cell{}
 	case "cell":
 		if !p.off {
 			p.to.endCell()
@@ -210,16 +252,27 @@ func (p *parser) control(t token) {
 	case "row":
 		p.inRow = false
 		if !p.off {
-			p.to.endRow()
-			p.spent += 3 * maxCells // should others be as wide
+			p.spent += p.to.endRow(p.row) + 3*maxCells // should others be as wide
 		}
 	case "pard":
 		p.inTable, p.level = false, 0
 	case "intbl":
 		p.inTable = on
 	case "outlinelevel":
-		if p.level = 0; t.arg >= 0 && t.arg < 6 {
-			p.level = t.arg + 1
+		level := 0
+		if t.arg >= 0 && t.arg < 6 {
+			level = t.arg + 1
+		}
+		if p.sheet {
+			p.defined.level = level
+		} else {
+			p.level = level
+		}
+	case "s":
+		if p.sheet {
+			p.defined.style = t.arg
+		} else if level := p.levels[t.arg]; level > 0 {
+			p.level = level
 		}
 	case "plain":
 		p.hidden, p.deleted, p.page = false, false, p.usual
@@ -233,6 +286,18 @@ func (p *parser) control(t token) {
 		p.skip = min(max(t.arg, 0), 100)
 	default:
 		p.charset(t)
+	}
+}
+
+// define ends the definition of a style. The names of headings are English in the
+// files of every Word.
+func (p *parser) define(name string) {
+	name = strings.TrimSuffix(strings.TrimSpace(name), ";")
+	if n, ok := strings.CutPrefix(strings.ToLower(name), "heading "); ok && len(n) == 1 && n >= "1" && n <= "6" {
+		p.defined.level = int(n[0] - '0')
+	}
+	if p.defined.style > 0 && p.defined.level > 0 && len(p.levels) < maxStyles {
+		p.levels[p.defined.style] = p.defined.level
 	}
 }
 
@@ -274,7 +339,7 @@ func (p *parser) aside() *story {
 // textless are the destinations without text that \* does not announce, and those
 // whose text stands in another one, too.
 var textless = map[string]bool{
-	"fonttbl": true, "colortbl": true, "stylesheet": true, "info": true, "pict": true, "objdata": true, "nonshppict": true,
+	"fonttbl": true, "colortbl": true, "info": true, "pict": true, "objdata": true, "nonshppict": true,
 	"shprslt": true, "sp": true, "xe": true, "tc": true, "tcn": true, "rxe": true, "private": true, "filetbl": true, "revtbl": true,
 	"listtable": true, "nonesttables": true, "ftnsep": true, "ftnsepc": true, "aftnsep": true, "aftnsepc": true, "upr": true, "shpinst": true,
 	"do": true, "bkmkstart": true, "bkmkend": true, "template": true,
@@ -287,6 +352,11 @@ func (p *parser) destination(t token) bool {
 	case "shptxt", "ud": // within one that is off
 		p.off = false
 	case "shppict", "result", "pntext", "listtext":
+	case "nesttableprops":
+		p.inner = true
+	case "stylesheet":
+		p.aside()
+		p.sheet = true
 	case "footnote":
 		if !p.shows() || len(p.notes) >= maxStories {
 			p.off = true
@@ -316,12 +386,20 @@ func (p *parser) destination(t token) bool {
 			}
 		})
 	case "field":
-		url := p.url
-		p.url = ""
-		p.then(func() { p.url = url })
+		url, shown, to, from := p.url, p.shown, p.to, len(p.to.line)
+		p.url, p.shown = "", ""
+		p.then(func() {
+			if len(to.line) == from {
+				p.write(p.shown)
+			}
+			p.url, p.shown = url, shown
+		})
 	case "fldinst":
 		s := p.aside()
-		p.then(func() { p.url = hyperlink(s.text()) })
+		p.then(func() {
+			code := s.text()
+			p.url, p.shown = hyperlink(code), word.FieldEquation(code)
+		})
 	case "fldrslt":
 		url, to, from := p.url, p.to, len(p.to.line)
 		p.url = ""

@@ -35,6 +35,11 @@ func TestExtract(t *testing.T) {
 		{"unknown words", `a\foo1\bar b`, "ab\n"},
 		{"list numbers", `{\listtext\pard 1.\tab}one\par{\pntext 2.\tab}two\par`, "1.\tone\n2.\ttwo\n"},
 		{"headings", `{\stylesheet{\s1\outlinelevel0 heading 1;}}\pard\s1\outlinelevel0 Top\par\pard\outlinelevel1 Next\par\pard text\par`, "# Top\n## Next\ntext\n"},
+		{"headings by the name of their style", `{\stylesheet{\ql Normal;}{\s7\b\sbasedon0 heading 2;}{\*\cs8 heading 3;}{\s9\outlinelevel2 Mine;}}\pard\s7 Top\par\pard\s9 Next\par\pard\s7\outlinelevel9 no\par\pard\s8 text\par`, "## Top\n### Next\nno\ntext\n"},
+		{"a star that begins no destination", `{\b\*\cs12 kept}{\*\cs12 gone}`, "kept\n"},
+		{"merged cells", `\trowd\clmgf\cellx1\clmrg\cellx2\clvmgf\cellx3\pard\intbl a\cell\cell b\cell\row\trowd\cellx1\cellx2\clvmrg\cellx3 c\cell d\cell\cell\row\pard`, "| a | a | b |\n| --- | --- | --- |\n| c | d | b |\n\n"},
+		{"cells whose row is described behind them", `\pard\intbl a\cell\cell\trowd\clmgf\cellx1\clmrg\cellx2\row\pard\intbl c\cell d\cell\trowd\cellx1\cellx2\row\pard`, "| a | a |\n| --- | --- |\n| c | d |\n\n"},
+		{"a table in a cell", `\trowd\cellx1\cellx2\pard\intbl\itap2 a\nestcell{\nonesttables\par}b\nestcell{\nonesttables\par}{\*\nesttableprops\trowd\cellx1\clvmrg\cellx2\nestrow}{\nonesttables\par}c\nestcell d\nestcell{\*\nesttableprops\trowd\nestrow}\pard\intbl\cell e\cell\row`, "| a; b<br>c; d | e |\n| --- | --- |\n\n"},
 		{"a table", `\trowd\cellx1\cellx2\pard\intbl a\cell b\line c\cell\row\trowd\pard\intbl d\cell e|f\cell\row\pard after\par`, "| a | b<br>c |\n| --- | --- |\n| d | e\\|f |\n\nafter\n"},
 		{"a table that never says so", `\trowd a\cell b\cell\row\trowd c\cell d\cell\row\pard after`, "| a | b |\n| --- | --- |\n| c | d |\n\nafter\n"},
 		{"a link", `see {\field{\*\fldinst{HYPERLINK "https://example.org/a"}}{\fldrslt{\ul the page}}}, please`, "see [the page](https://example.org/a), please\n"},
@@ -42,6 +47,7 @@ func TestExtract(t *testing.T) {
 		{"an address", `{\field{\*\fldinst HYPERLINK https://example.org/a}{\fldrslt https://example.org/a}}`, "https://example.org/a\n"},
 		{"a link to a file", `{\field{\*\fldinst HYPERLINK "file:///etc"}{\fldrslt x}}`, "x\n"},
 		{"another field", `{\field{\*\fldinst PAGE}{\fldrslt 7}}`, "7\n"},
+		{"an equation", `gate {\field{\*\fldinst EQ \\* jc2 \\o\\ad(\\s\\up 9(ki),\u39740?)}{\fldrslt }} {\field{\*\fldinst EQ \\f(1,2)}{\fldrslt half}}`, "gate 鬼 half\n"},
 		{"a footnote", `one{\super\chftn{\footnote\pard{\super\chftn} note\par}} two\par`, "one[^1] two\n[^1]: note\n"},
 		{"headers", `{\header\pard top\par}{\headerf top\par}{\footerl end\par}body\par`, "body\ntop\nend\n"},
 		{"a comment", `one{\*\atnid A}{\*\atnauthor Ann}\chatn{\*\annotation{\*\atnref 1}\pard really?\par} two`, "one [Comment (Ann): really?] two\n"},
@@ -50,7 +56,7 @@ func TestExtract(t *testing.T) {
 		{"in Unicode, too", `{\upr{gone}{\*\ud{\u1055?}}}`, "П\n"},
 		{"an object", `{\object{\*\objdata 00ff}{\result shown}}`, "shown\n"},
 		{"a picture in two formats", `{\*\shppict{\pict 00ff}}{\nonshppict{\pict 00ff}}x`, "x\n"},
-		{"behind the end", `a}b`, "a\n"},
+		{"behind the end", `a\par}b`, "a\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := extract(t, `{\rtf1\ansi `+c.in+`}`)
@@ -69,6 +75,7 @@ func TestNotWhole(t *testing.T) {
 		{"whole", `{\rtf1 a{\b b}}`, "ab\n", false},
 		{"cut short", `{\rtf1 a{\b b`, "ab\n", true},
 		{"cut in a word", `{\rtf1 a\`, "a\n", true},
+		{"a brace too many", `{\rtf1 a}\par b\par}c`, "a\nb\n", true},
 		{"cut in a byte", `{\rtf1 a\'e`, "a\n", true},
 		{"cut in a footnote", `{\rtf1 a{\footnote b`, "a[^1]\n[^1]: b\n", true},
 		{"deep", `{\rtf1 a` + strings.Repeat("{", maxDepth) + "b" + strings.Repeat("}", maxDepth) + "c}", "ac\n", true},
@@ -102,6 +109,9 @@ func TestHostile(t *testing.T) {
 		"bytes":     many(`\'e9`, 1<<19),
 		"words":     many(`\u-10179`, 1<<18),
 		"fonts":     many(`{\fonttbl\f1\fcharset204}`, 1<<16),
+		"merged":    `\trowd\cellx0` + many(`\clmrg\cellx1`, 62) + many("a", 1000) + `\cell\row\trowd\clvmrg\cellx0` + many(`\clmrg\cellx1`, 62) + many(many(`\cell`, 63)+`\row`, 500),
+		"styles":    `{\stylesheet` + many(`{\s1 heading 1;}`, 1<<16),
+		"ends":      many("}", 1<<20) + `\par`,
 		"links":     many("a", 1<<20) + many(`{\field{\*\fldinst HYPERLINK "http://a/b"}{\fldrslt x}}`, 2000),
 	} {
 		start := time.Now()

@@ -1,6 +1,7 @@
 package rtftext
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -12,14 +13,16 @@ type story struct {
 	out   strings.Builder
 	line  []byte // the paragraph or cell that is being read
 	table markdown.Table
-	rows  int // in the table
-	cells int // in the row
-	open  bool
+	rows  int      // in the table
+	row   []string // the cells of the row
 }
+
+// cell says how a cell is merged with others.
+type cell struct{ before, above bool }
 
 // write adds to the paragraph. One that is in no table ends the table before it.
 func (s *story) write(text string, inRow bool) {
-	if !inRow && !s.open {
+	if !inRow && len(s.row) == 0 {
 		s.endTable()
 	}
 	s.line = append(s.line, text...)
@@ -27,7 +30,7 @@ func (s *story) write(text string, inRow bool) {
 
 // endParagraph ends a paragraph, which may be a heading of a level, 0 for none.
 func (s *story) endParagraph(inRow bool, level int) {
-	if inRow || s.open {
+	if inRow || len(s.row) > 0 {
 		s.line = append(s.line, '\n')
 		return
 	}
@@ -47,28 +50,43 @@ func (s *story) endParagraph(inRow bool, level int) {
 const maxCells = 63
 
 func (s *story) endCell() {
-	if !s.open {
-		s.table.StartRow()
-		s.open, s.cells = true, 0
-	}
-	if s.cells++; s.cells > maxCells {
+	if len(s.row) == maxCells {
 		s.line = append(s.line, ' ')
 		return
 	}
-	s.table.Add(markdown.Cell{Text: strings.TrimSpace(string(s.line))})
+	s.row = append(s.row, strings.TrimSpace(string(s.line)))
 	s.line = s.line[:0]
 }
 
-func (s *story) endRow() {
-	if s.open {
-		s.table.EndRow()
-		s.rows++
+// endRow ends a row whose cells are merged as the file says, and returns how many
+// bytes it has.
+func (s *story) endRow(cells []cell) (size int) {
+	if len(s.row) == 0 {
+		return 0
 	}
-	s.open = false
+	s.table.StartRow()
+	merged := func(i int, kind func(cell) bool) bool { return i < len(cells) && kind(cells[i]) && s.row[i] == "" }
+	before := func(c cell) bool { return c.before }
+	for i := 0; i < len(s.row); {
+		c := markdown.Cell{Text: s.row[i], Span: 1, Above: merged(i, func(c cell) bool { return c.above })}
+		for i++; i < len(s.row) && merged(i, before); i++ {
+			c.Span++
+		}
+		size += s.table.Add(c)
+	}
+	s.table.EndRow()
+	s.row = s.row[:0]
+	s.rows++
+	return size
+}
+
+// endInnerRow ends a row of a table that stands in a cell.
+func (s *story) endInnerRow() {
+	s.line = append(bytes.TrimRight(s.line, "; "), '\n')
 }
 
 func (s *story) endTable() {
-	s.endRow()
+	s.endRow(nil)
 	if s.rows > 0 {
 		s.out.WriteString(s.table.String() + "\n\n")
 	}

@@ -43,8 +43,8 @@ func (t *Table) EndRow() {
 
 // Add adds a cell to the row. A cell that spans columns stands in each of them, and
 // one that is merged with the one above has its text, so that every row can be
-// read by itself.
-func (t *Table) Add(c Cell) {
+// read by itself. Add returns how many bytes of text the row has got.
+func (t *Table) Add(c Cell) (size int) {
 	if !t.open {
 		t.StartRow()
 	}
@@ -55,8 +55,10 @@ func (t *Table) Add(c Cell) {
 	}
 	for range min(max(1, c.Span), maxColumns) {
 		t.rows[n] = append(t.rows[n], Cell{Text: c.Text})
+		size += len(c.Text)
 		c.Text = repeatable(c.Text)
 	}
+	return size
 }
 
 func repeatable(text string) string {

@@ -78,3 +78,22 @@ func TestNumberFormats(t *testing.T) {
 		}
 	}
 }
+
+func TestFieldEquation(t *testing.T) {
+	for _, c := range []struct{ code, want string }{
+		{` EQ \* jc2 \* "Font:MS Mincho" \* hps10 \o\ad(\s\up 9(きもん),鬼門)`, "鬼門"},
+		{`eq \o\ac(○,印)`, "○印"},
+		{`EQ \f(1,2)`, "1/2"},
+		{`EQ x = \f(-b \S\DO4(2),\r(2,a\,b))`, "x = -b 2/2√a,b"},
+		{`EQ \r(x)`, "√x"},
+		{`EQ \b\bc\{(\a\al(1;2))`, "{(1 2)"},
+		{`EQ \a(1,2`, "1 2"},
+		{`EQ \`, `\`}, {`EQ \*`, ""}, {`EQ`, ""}, {`PAGE`, ""}, {``, ""}, {`EQUAL \f(1,2)`, ""},
+		{"EQ " + strings.Repeat(`\a(`, 5000), ""},
+	} {
+		got := word.FieldEquation(c.code)
+		if len(c.code) < 1000 && got != c.want {
+			t.Errorf("word.FieldEquation(%q) = %q, want %q", c.code, got, c.want)
+		}
+	}
+}
