@@ -10,10 +10,15 @@ import (
 )
 
 // encoding returns the character set of narrow text. Word 97 has but one;
-// before, it was that of the language, or of the fonts, which is guessed.
+// before, it was that of the Macintosh, of the language, or of the fonts, which is
+// guessed.
 func (b *fib) encoding(ps []piece) encoding.Encoding {
 	if b.version >= word97 {
 		return charmap.Windows1252
+	}
+	const macintosh = 256
+	if b.version >= word6 && u16(b.main, 0x14) == macintosh {
+		return charmap.Macintosh
 	}
 	enc := encodingOf(u16(b.main, 6))
 	if enc == charmap.Windows1252 && looksCyrillic(b.main, ps) {

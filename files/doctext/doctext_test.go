@@ -282,6 +282,18 @@ func TestExtractOldVersions(t *testing.T) {
 	}
 }
 
+// TestExtractMacintosh reads a file of Word 6 for the Macintosh, whose language does
+// not tell its character set.
+func TestExtractMacintosh(t *testing.T) {
+	const french = 0x040C
+	data := oldWord{0xA5DC, 104, french, 0, []byte("l\xd5\x8et\x8e \x88 No\x91l\r")}.stream()
+	binary.LittleEndian.PutUint16(data[0x14:], 256)
+	got, err := extract(t, compound(t, stream{name: "WordDocument", data: data}))
+	if err != nil || got != (reading.Text{Text: "l’été à Noël\n"}) {
+		t.Errorf("got %+v and %v", got, err)
+	}
+}
+
 func FuzzExtract(f *testing.F) {
 	names, err := filepath.Glob(filepath.Join("testdata", "*.doc"))
 	if err != nil {
