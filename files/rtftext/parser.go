@@ -323,6 +323,10 @@ func (p *parser) charset(t token) {
 		if page := fontPages[t.arg]; page != 0 && len(p.fonts) < maxFonts {
 			p.fonts[p.font] = page
 		}
+	case "cpg":
+		if p.fonts[p.font] == 0 && codePages[t.arg] != nil && len(p.fonts) < maxFonts {
+			p.fonts[p.font] = t.arg
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ func TestExtract(t *testing.T) {
 		{"quotes", `\ldblquote x\rdblquote\emdash y\rquote s`, "“x”—y’s\n"},
 		{"bytes of the code page", `\ansicpg1251 \'cf\'f0\'e8`, "При\n"},
 		{"bytes of a font", `{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcharset204 Arial;}}{\f1 \'cf\'f0\'e8} \'e9`, "При é\n"},
+		{"a code page of a font", `{\fonttbl{\f1\fcharset0\cpg1253 Arial;}{\f2\cpg1251\fcharset161 Arial;}{\f3\fcharset161\cpg1251 Arial;}}\f1\'c1\f2\'c1\f3\'c1`, "ΑΑΑ\n"},
 		{"characters of two bytes", `\ansicpg932 \'93\'fa\'96{\'7b}`, "日{\n"},
 		{"two bytes, one of them plain", `\ansicpg932 \'83\'5c\'83`, "ソ\n"},
 		{"Macintosh", `\mac\'8e`, "é\n"},
