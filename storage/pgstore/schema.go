@@ -31,6 +31,8 @@ func poolConfig(url string) (*pgxpool.Config, error) {
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = connectTimeout
 	}
+	config.ConnConfig.DialFunc = dialer()
+	config.PingTimeout = pingTimeout
 	if !strings.Contains(url, "target_session_attrs") {
 		config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}

@@ -79,6 +79,7 @@ func (t *session) query(row func(pgx.Rows) error, statement string, args ...any)
 		return t.err
 	}
 	if err := t.read(row, statement, args); err != nil {
+		t.store.dropSilent(err)
 		t.err = classify(err)
 		return t.err
 	}
@@ -254,6 +255,7 @@ func (t *session) outcome(b *pgx.Batch, mark []byte) error {
 	ctx, cancel := t.waiting()
 	defer cancel()
 	committed, err := answers(t.send(ctx, b), b.Len())
+	t.store.dropSilent(err)
 	switch {
 	case err == nil && committed:
 		return nil

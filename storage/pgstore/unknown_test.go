@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,5 +114,45 @@ func TestBrokenConnections(t *testing.T) {
 	}
 	if err := store.Healthy(t.Context()); err != nil {
 		t.Errorf("Healthy: %v", err)
+	}
+}
+
+// TestSilentConnections has the machine of the database vanish, and another one take
+// its place: whoever finds that a connection does not answer has all of them
+// dropped, so that it is the only one that is waited for.
+func TestSilentConnections(t *testing.T) {
+	const conns = 12 // more than would be tried one after the other
+	proxy := pgtest.NewProxy(t, pgtest.Database(t))
+	store, err := pgstore.Open(t.Context(), pgstore.Options{URL: proxy.URL, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var readers sync.WaitGroup
+	var open atomic.Int64
+	all := make(chan struct{})
+	for range conns {
+		readers.Go(func() {
+			// An Update gives its connection back before it returns.
+			err := store.Update(t.Context(), "org", func(tx storage.Tx) error {
+				_, err := tx.Get([]byte("a"))
+				if open.Add(1) == conns {
+					close(all)
+				}
+				<-all
+				if errors.Is(err, storage.ErrNotFound) {
+					err = nil
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	readers.Wait()
+	proxy.Silence()
+	if err := store.Update(t.Context(), "org", func(tx storage.Tx) error { return tx.Set([]byte("a"), nil) }); err != nil {
+		t.Error(err)
 	}
 }

@@ -30,7 +30,7 @@ type Faults struct {
 }
 
 // Counts is how often a proxy did what.
-type Counts struct{ Exchanges, Refused, CutCommits, Cut, Delayed int64 }
+type Counts struct{ Exchanges, Refused, CutCommits, Cut, Delayed, Silenced int64 }
 
 // Proxy stands before a PostgreSQL server. It knows as much of the protocol as
 // it needs to see where an exchange ends and which one commits.
@@ -46,7 +46,9 @@ type Proxy struct {
 	mu   sync.Mutex
 	open map[net.Conn]struct{}
 
-	exchanges, refused, cutCommits, cut, delayed atomic.Int64
+	silences atomic.Int64 // calls of Silence
+
+	exchanges, refused, cutCommits, cut, delayed, silenced atomic.Int64
 }
 
 // NewProxy starts a proxy before the database of a URL, with no faults at first.
@@ -92,7 +94,7 @@ func (p *Proxy) Set(f Faults) { p.faults.Store(&f) }
 
 // Counts returns what has gone wrong so far.
 func (p *Proxy) Counts() Counts {
-	return Counts{p.exchanges.Load(), p.refused.Load(), p.cutCommits.Load(), p.cut.Load(), p.delayed.Load()}
+	return Counts{p.exchanges.Load(), p.refused.Load(), p.cutCommits.Load(), p.cut.Load(), p.delayed.Load(), p.silenced.Load()}
 }
 
 // CutAll breaks every connection that is open.
@@ -103,6 +105,10 @@ func (p *Proxy) CutAll() {
 		conn.Close()
 	}
 }
+
+// Silence has every connection that is open stay so and never answer again, as those
+// to a machine that has vanished. Later ones are as they were.
+func (p *Proxy) Silence() { p.silences.Add(1) }
 
 func (p *Proxy) stop() {
 	p.listener.Close()
@@ -137,7 +143,7 @@ func (p *Proxy) serve(client net.Conn) {
 		delete(p.open, server)
 	}()
 	link := &link{
-		proxy: p, client: client, server: server, statements: map[string]string{},
+		proxy: p, client: client, server: server, statements: map[string]string{}, silences: p.silences.Load(),
 		fromClient: bufio.NewReader(client), fromServer: bufio.NewReader(server),
 	}
 	for link.step() == nil {
@@ -152,6 +158,7 @@ type link struct {
 	fromClient, fromServer *bufio.Reader
 	started                bool
 	statements             map[string]string // SQL by the name it was prepared under
+	silences               int64             // of the proxy when it was opened
 }
 
 // errCut ends a link that is to break.
@@ -166,6 +173,11 @@ func (l *link) step() error {
 	e, err := l.read()
 	if err != nil {
 		return err
+	}
+	if l.silences != l.proxy.silences.Load() {
+		l.proxy.silenced.Add(1)
+		_, err := io.Copy(io.Discard, l.fromClient) // until the client gives it up
+		return errors.Join(err, errCut)
 	}
 	f := l.proxy.faults.Load()
 	l.proxy.exchanges.Add(1)
