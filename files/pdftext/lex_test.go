@@ -106,3 +106,8 @@ func TestSkipImage(t *testing.T) {
 		}
 	}
 }
+
+// dictOf builds a dictionary from alternating keys and values.
+func dictOf(items ...object) object {
+	return object{kind: dict, items: items}
+}

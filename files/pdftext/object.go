@@ -73,8 +73,3 @@ func refTo(id int) object    { return object{kind: ref, num: float64(id)} }
 func arrayOf(items ...object) object {
 	return object{kind: array, items: items}
 }
-
-// dictOf builds a dictionary from alternating keys and values.
-func dictOf(items ...object) object {
-	return object{kind: dict, items: items}
-}
