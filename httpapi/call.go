@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -58,7 +59,7 @@ type call struct {
 
 func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
 	c := &call{api: a, w: &answer.Writer{ResponseWriter: w}, r: r, id: a.opts.NewRequestID(), shape: shapeA, start: time.Now()}
-	if r.URL.Path == decisionsPath || strings.HasPrefix(r.URL.Path, decisionsPath+"/") {
+	if within(r.URL.Path, decisionsPath) {
 		c.shape = shapeB
 	}
 	return c
@@ -190,6 +191,14 @@ func notRead(err error, limit int64) error {
 
 func tooLarge(limit int64) error {
 	return &fault.Error{Kind: fault.TooLarge, Code: "request_too_large", Message: "The request body is larger than " + sizeText(limit) + "."}
+}
+
+// sizeText writes a size limit for people.
+func sizeText(bytes int64) string {
+	if bytes%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	}
+	return fmt.Sprintf("%d bytes", bytes)
 }
 
 // receive reads the body into as much memory as it has bytes. What has been

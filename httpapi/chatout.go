@@ -107,17 +107,7 @@ func (o *completionObject) AppendJSON(b []byte) []byte {
 		o.Choices[i].write(&w)
 	}
 	w.EndArray()
-	w.Name("usage").Object()
-	w.Name("prompt_tokens").Int(int64(o.Usage.PromptTokens))
-	w.Name("completion_tokens").Int(int64(o.Usage.CompletionTokens))
-	w.Name("total_tokens").Int(int64(o.Usage.TotalTokens))
-	w.Name("prompt_tokens_details").Object()
-	w.Name("cached_tokens").Int(int64(o.Usage.PromptDetails.CachedTokens))
-	w.EndObject()
-	w.Name("completion_tokens_details").Object()
-	w.Name("reasoning_tokens").Int(int64(o.Usage.CompletionDetails.ReasoningTokens))
-	w.EndObject()
-	w.EndObject()
+	o.Usage.write(w.Name("usage"))
 	jsonout.Tags(w.Name("metadata"), o.Metadata)
 	w.EndObject()
 	return w.Buf
@@ -171,6 +161,20 @@ func newChatUsage(u model.Usage) chatUsageObject {
 	o.PromptDetails.CachedTokens = u.CachedTokens
 	o.CompletionDetails.ReasoningTokens = u.ReasoningTokens
 	return o
+}
+
+func (o *chatUsageObject) write(w *jsonout.Writer) {
+	w.Object()
+	w.Name("prompt_tokens").Int(int64(o.PromptTokens))
+	w.Name("completion_tokens").Int(int64(o.CompletionTokens))
+	w.Name("total_tokens").Int(int64(o.TotalTokens))
+	w.Name("prompt_tokens_details").Object()
+	w.Name("cached_tokens").Int(int64(o.PromptDetails.CachedTokens))
+	w.EndObject()
+	w.Name("completion_tokens_details").Object()
+	w.Name("reasoning_tokens").Int(int64(o.CompletionDetails.ReasoningTokens))
+	w.EndObject()
+	w.EndObject()
 }
 
 // storedMessageObject is a message of a stored completion's request. Content is
@@ -296,25 +300,12 @@ func (e *chunkEncoder) end(c *chat.Chunk) {
 		w := jsonout.Writer{Buf: append(e.buf, e.buf[:e.head]...)}
 		w.Array()
 		w.EndArray()
-		writeChatUsage(w.Name("usage"), c.Usage)
+		usage := newChatUsage(c.Usage)
+		usage.write(w.Name("usage"))
 		w.EndObject()
 		e.buf = append(w.Buf, "\n\n"...)
 	}
 	e.buf = append(e.buf, "data: [DONE]\n\n"...)
-}
-
-func writeChatUsage(w *jsonout.Writer, u model.Usage) {
-	w.Object()
-	w.Name("prompt_tokens").Int(int64(u.InputTokens))
-	w.Name("completion_tokens").Int(int64(u.OutputTokens))
-	w.Name("total_tokens").Int(int64(u.InputTokens + u.OutputTokens))
-	w.Name("prompt_tokens_details").Object()
-	w.Name("cached_tokens").Int(int64(u.CachedTokens))
-	w.EndObject()
-	w.Name("completion_tokens_details").Object()
-	w.Name("reasoning_tokens").Int(int64(u.ReasoningTokens))
-	w.EndObject()
-	w.EndObject()
 }
 
 func writeChoice(w *jsonout.Writer, c *chat.Chunk) {

@@ -13,9 +13,10 @@ import (
 const decisionsPath = "/v1/systemone"
 
 // decides reports whether a path is one of Decisions.
-func decides(path string) bool {
-	return path == decisionsPath || strings.HasPrefix(path, decisionsPath+"/") || path == "/v1/decisions"
-}
+func decides(path string) bool { return within(path, decisionsPath) || path == "/v1/decisions" }
+
+// within reports whether a path is another one or lies below it.
+func within(path, other string) bool { return path == other || strings.HasPrefix(path, other+"/") }
 
 // maxDecisionBody is how large the body of a Decision may be, in bytes: what 8
 // MiB of images take in base64, and a state that fills the context window.

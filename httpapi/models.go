@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/model"
@@ -65,12 +64,4 @@ func (a *API) getModel(c *call) error {
 		return err
 	}
 	return c.json(newModelObject(info))
-}
-
-// sizeText writes a size limit for people.
-func sizeText(bytes int64) string {
-	if bytes%(1<<20) == 0 {
-		return fmt.Sprintf("%d MiB", bytes>>20)
-	}
-	return fmt.Sprintf("%d bytes", bytes)
 }
