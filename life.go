@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -267,7 +268,12 @@ func (s *Service) recoverIn(ctx context.Context, ns storage.Namespace) error {
 }
 
 func (s *Service) recoveryFailed(ctx context.Context, organization string, err error) {
-	if ctx.Err() == nil {
-		s.log.ErrorContext(ctx, "svc: what an earlier process left could not be taken up", "organization", organization, "err", err)
+	if ctx.Err() != nil {
+		return
 	}
+	level := slog.LevelError
+	if errors.Is(err, storage.ErrFull) {
+		level = slog.LevelWarn // nothing is wrong with what was left: it is taken up once there is room
+	}
+	s.log.Log(ctx, level, "svc: what an earlier process left could not be taken up", "organization", organization, "err", err)
 }

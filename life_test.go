@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,6 +195,84 @@ func (f *failing) View(ctx context.Context, ns storage.Namespace, fn func(storag
 	return f.Store.View(ctx, ns, fn)
 }
 
+// full is a store on a disk without room, not even for recovery.
+type full struct {
+	storage.Store
+	is atomic.Bool
+}
+
+func (f *full) Update(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
+	if f.is.Load() {
+		return storage.ErrFull
+	}
+	return f.Store.Update(ctx, ns, fn)
+}
+
+// interrupt leaves the deletion of a conversation as a process that dies does, and
+// returns its mark.
+func interrupt(t *testing.T, store storage.Store, organization string) (mark []byte) {
+	t.Helper()
+	mark = []byte("v/d/conv_1")
+	err := errors.Join(
+		store.Update(t.Context(), storage.Namespace(organization), func(tx storage.Tx) error { return tx.Set(mark, nil) }),
+		store.Update(t.Context(), "system", func(tx storage.Tx) error { return tx.Set([]byte("w/dead/"+organization), nil) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark
+}
+
+// has reports whether an organization's namespace has a key.
+func has(t *testing.T, store storage.Store, organization string, key []byte) (found bool) {
+	t.Helper()
+	err := store.View(t.Context(), storage.Namespace(organization), func(tx storage.Tx) error {
+		_, err := tx.Get(key)
+		if found = err == nil; errors.Is(err, storage.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestRecoveryThatCannotWriteIsAWarning starts over a full store: what there is can
+// be read, and what an earlier process left is taken up once there is room.
+func TestRecoveryThatCannotWriteIsAWarning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		store := &full{Store: memstore.New()}
+		defer store.Close()
+		service, err := svc.New(t.Context(), svc.Options{Store: store})
+		is.NoErr(err)
+		synctest.Wait()
+		o, err := service.CreateOrganization(t.Context(), accounts.NewOrganization{Name: "test"})
+		is.NoErr(err)
+		is.NoErr(service.Close())
+		mark := interrupt(t, store, o.ID)
+
+		store.is.Store(true)
+		var log bytes.Buffer
+		service, err = svc.New(t.Context(), svc.Options{Store: store, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		is.NoErr(err)
+		defer service.Close() // closing twice is no error
+		synctest.Wait()
+		is.Equal(strings.Count(log.String(), "level=WARN"), 1)
+		is.True(!strings.Contains(log.String(), "level=ERROR"))
+		is.True(has(t, store, o.ID, mark))
+		_, err = service.Organization(t.Context(), o.ID)
+		is.NoErr(err)
+
+		store.is.Store(false)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		is.True(!has(t, store, o.ID, mark))
+		is.NoErr(service.Close())
+	})
+}
+
 // TestAFailureOfRecoveryStopsNobody has three organizations with a deletion each
 // that was interrupted, the second of which cannot be read.
 func TestAFailureOfRecoveryStopsNobody(t *testing.T) {
@@ -205,13 +284,12 @@ func TestAFailureOfRecoveryStopsNobody(t *testing.T) {
 		is.NoErr(err)
 		synctest.Wait()
 		var ids []string
-		mark := []byte("v/d/conv_1") // of a conversation that is being deleted
+		var mark []byte
 		for range 3 {
 			o, err := service.CreateOrganization(t.Context(), accounts.NewOrganization{Name: "test"})
 			is.NoErr(err)
 			ids = append(ids, o.ID)
-			is.NoErr(store.Update(t.Context(), storage.Namespace(o.ID), func(tx storage.Tx) error { return tx.Set(mark, nil) }))
-			is.NoErr(store.Update(t.Context(), "system", func(tx storage.Tx) error { return tx.Set([]byte("w/dead/"+o.ID), nil) }))
+			mark = interrupt(t, store, o.ID)
 		}
 		is.NoErr(service.Close())
 		store.ns = storage.Namespace(ids[1])
@@ -224,11 +302,7 @@ func TestAFailureOfRecoveryStopsNobody(t *testing.T) {
 		is.True(strings.Contains(log.String(), "organization="+ids[1]))
 		store.ns = ""
 		for i, id := range ids {
-			is.NoErr(store.View(t.Context(), storage.Namespace(id), func(tx storage.Tx) error {
-				_, err := tx.Get(mark)
-				is.Equal(err == nil, i == 1)
-				return nil
-			}))
+			is.Equal(has(t, store, id, mark), i == 1)
 		}
 	})
 }

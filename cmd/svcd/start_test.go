@@ -110,6 +110,58 @@ func answerTo(t *testing.T, req *http.Request) (status int, body string) {
 	return res.StatusCode, string(data)
 }
 
+// TestNothingIsBootstrappedOverData starts on a directory that has data, whole and
+// without its log: a key that was made is neither made again nor replaced.
+func TestNothingIsBootstrappedOverData(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "svc-data")
+	first := firstLines(t, data)
+	if !strings.Contains(first, "Your API key") {
+		t.Fatalf("the first start printed %q", first)
+	}
+	if again := firstLines(t, data); strings.Contains(again, "key") {
+		t.Errorf("the second start printed %q", again)
+	}
+	logs, err := filepath.Glob(filepath.Join(data, "*.log"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("the directory has no log: %v", err)
+	}
+	for _, name := range logs {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stdout, _, err := run(t.Context(), "-addr", "127.0.0.1:0", "-data", data)
+	if err == nil || !strings.Contains(err.Error(), "the log is missing") || stdout != "" {
+		t.Errorf("over data without its log: %q, %v", stdout, err)
+	}
+}
+
+// firstLines starts a server, ends it, and returns what it printed.
+func firstLines(t *testing.T, data string) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	output, printed := io.Pipe()
+	env := environment{args: []string{"-addr", "127.0.0.1:0", "-data", data}, getenv: empty, stdout: printed, stderr: io.Discard}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- env.run(ctx)
+		printed.Close()
+	}()
+	var text strings.Builder
+	lines := bufio.NewScanner(output)
+	for lines.Scan() {
+		text.WriteString(lines.Text() + "\n")
+		if strings.HasPrefix(lines.Text(), "svcd listens on ") {
+			stop()
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
 func TestWrongCalls(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
