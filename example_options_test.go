@@ -2,9 +2,13 @@ package svc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"log"
+	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -15,7 +19,31 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
+	"github.com/seed-506d8e5d/svc/storage/badgerstore"
 )
+
+// With a store on disk everything survives the program, which closes it behind the
+// service.
+func ExampleOptions_store() {
+	ctx := context.Background()
+	dir := must(os.MkdirTemp("", "svc-example"))
+	defer os.RemoveAll(dir)
+	var conversation string
+	for range 2 { // runs of the program
+		store := must(badgerstore.Open(badgerstore.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}))
+		service, caller := open(ctx, svc.Options{Store: store})
+		if conversation == "" {
+			conversation = must(service.CreateConversation(ctx, caller, map[string]string{"topic": "meetings"}, nil)).ID
+		}
+		fmt.Println(must(service.Conversation(ctx, caller, conversation)).Metadata["topic"])
+		if err := errors.Join(service.Close(), store.Close()); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// meetings
+	// meetings
+}
 
 // handbook is a search of one's own.
 type handbook struct{}

@@ -111,6 +111,7 @@ type Options struct {
 	// telemetry has one.
 	Observer Observer
 
+	// Tuning is what seldom has to be set.
 	Tuning Tuning
 
 	// Prices are prices by model ID. A model that is not in it has DefaultPrices;
@@ -133,13 +134,14 @@ type Options struct {
 	NewID func(prefix string) string
 }
 
-// Tuning is what can be set and seldom has to be. Zero is a good default for each.
+// Tuning is what can be set and seldom has to be. Zero is the default that stands
+// behind each.
 type Tuning struct {
-	Extractions       int           // documents whose text is extracted at once
+	Extractions       int           // documents whose text is extracted at once; 2, or 3 from four processors on
 	ExtractionTimeout time.Duration // of one document; a minute
 	SearchTimeout     time.Duration // of one web search; 10 seconds
 	MaxSearchRounds   int           // how often a model may search in one turn; 8
-	DecisionCalls     int           // calls of a model that one decision has under way at once
+	DecisionCalls     int           // calls of a model that one decision has under way at once; decisions.DefaultConcurrency
 }
 
 // Observer measures what a service is made of.

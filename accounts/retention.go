@@ -10,7 +10,7 @@ import (
 )
 
 // Retention is for how many days an organization keeps what is stored for it; 0
-// is for ever. What is older is removed in the background, within the hour.
+// is for ever. What is older is removed in the background, within ten minutes.
 type Retention struct {
 	Completions   int `json:"completions_days,omitempty"`   // since a chat completion was made
 	Responses     int `json:"responses_days,omitempty"`     // since a response was made; its items stay in its conversation

@@ -60,7 +60,8 @@ func openRows(name, column string) (*rows, error) {
 			r.total++
 		}
 	}
-	if err = errors.Join(counted.close()); err != nil {
+	// What ended the count before the last row is found again where the row is read.
+	if err := counted.close(); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	return r, nil
