@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -66,15 +67,7 @@ func (a *API) rerank(c *call) error {
 			results[i].Document = documentObject(documents[i])
 		}
 	}
-	slices.SortStableFunc(results, func(a, b ranked) int {
-		switch {
-		case a.Relevance > b.Relevance:
-			return -1
-		case a.Relevance < b.Relevance:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(results, func(a, b ranked) int { return cmp.Compare(b.Relevance, a.Relevance) })
 	return c.json(struct {
 		Model   string   `json:"model"`
 		Results []ranked `json:"results"`

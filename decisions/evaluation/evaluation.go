@@ -9,6 +9,7 @@
 package evaluation
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -125,15 +126,7 @@ func coverage(all []calibration.Row, rate float64) float64 {
 			sorted[i].wrong = 1
 		}
 	}
-	slices.SortFunc(sorted, func(a, b outcome) int {
-		switch {
-		case a.confidence > b.confidence:
-			return -1
-		case a.confidence < b.confidence:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(sorted, func(a, b outcome) int { return cmp.Compare(b.confidence, a.confidence) })
 	wrong, covered := 0.0, 0
 	for i, o := range sorted {
 		wrong += o.wrong

@@ -106,13 +106,6 @@ func (n *Node) Fail(format string, args ...any) {
 	n.doc.err = e
 }
 
-// FailWith records an error, unless one was recorded before.
-func (n *Node) FailWith(err error) {
-	if n.doc.err == nil {
-		n.doc.err = err
-	}
-}
-
 // Path returns the path from the root, which is empty for the root itself.
 func (n *Node) Path() string {
 	if n.parent == nil {
