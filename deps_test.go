@@ -49,7 +49,7 @@ var edges = map[string][]string{
 	"files/reading":           {},
 	"files/rtftext":           {"files/internal/*", "files/reading"},
 	"files/wordtext":          {"files/doctext", "files/docxtext", "files/reading", "files/rtftext"},
-	"idempotency":             {"fault", "internal/*", "storage", "internal/repeat"},
+	"idempotency":             {"fault", "internal/*", "storage"},
 	"responses":               {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/websearch", "storage"},
 	"responses/websearch":     {"internal/guard"},
 

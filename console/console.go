@@ -12,8 +12,7 @@
 // HTML; static/console.js adds streaming, files by drag and drop, and copying.
 //
 // What users wrote is data everywhere: html/template escapes it, and the content
-// security policy lets no script run but our own. Next, read package httpapi,
-// which puts the same service on the network for programs.
+// security policy lets no script run but our own.
 //
 // Package svc is the next to read, whose operations it shows, and package httpapi,
 // which serves the same on the wire.

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -89,9 +90,7 @@ func (s *Service) tries(ctx context.Context, w *extraction) error {
 			return err
 		}
 		w.log.WarnContext(ctx, "extraction will be tried again", "pause", pause, "err", err)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !repeat.Pause(ctx, pause) {
 			return ctx.Err()
 		}
 		pause *= 5

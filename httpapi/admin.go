@@ -12,6 +12,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/internal/repeat"
 )
 
 // adminRoutes are the routes of the administration. Without an admin key there
@@ -81,12 +82,7 @@ func (c *call) guessed() {
 		turn.Cancel()
 		wait = guessWait
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-c.ctx().Done():
-	}
+	repeat.Pause(c.ctx(), wait)
 }
 
 func (a *API) metrics(c *call) error {
