@@ -25,6 +25,9 @@ type wireItem struct {
 	Action    *struct {
 		Query   string   `json:"query"`
 		Queries []string `json:"queries"`
+		Sources []struct {
+			URL string `json:"url"`
+		} `json:"sources"`
 	} `json:"action,omitempty"`
 }
 
@@ -157,6 +160,12 @@ func (w wireItem) item() conversations.Item {
 		if w.Action != nil {
 			if s.Queries = w.Action.Queries; s.Queries == nil && w.Action.Query != "" {
 				s.Queries = []string{w.Action.Query}
+			}
+			if w.Action.Sources != nil {
+				s.Sources = []string{}
+			}
+			for _, source := range w.Action.Sources {
+				s.Sources = append(s.Sources, source.URL)
 			}
 		}
 		return s

@@ -145,6 +145,9 @@ func responseBody(r *responses.Request, stream bool) object {
 	if r.EncryptedReasoning {
 		include = append(include, "reasoning.encrypted_content")
 	}
+	if r.SearchSources {
+		include = append(include, "web_search_call.action.sources")
+	}
 	if include != nil {
 		o["include"] = include
 	}

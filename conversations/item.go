@@ -143,6 +143,7 @@ type WebSearch struct {
 	CallID  string   // names the call to the model; not part of the interface
 	Queries []string // 1 to 5
 	Results string   // what was found, as the model reads it; not part of the interface
+	Sources []string // the addresses of the pages that were found; nil where nobody asked for them
 	Thought Thought
 }
 

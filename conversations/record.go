@@ -1,6 +1,8 @@
 package conversations
 
 import (
+	"slices"
+
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
 
@@ -27,8 +29,8 @@ func (r *record) size() int {
 		p := &r.Parts[i]
 		size += 40 + len(p.Text) + len(p.File) + 64*len(p.Logprobs)
 	}
-	for _, q := range r.Queries {
-		size += len(q)
+	for _, text := range slices.Concat(r.Queries, r.Sources) {
+		size += 3 + len(text)
 	}
 	return size + size/16
 }
@@ -64,11 +66,10 @@ func (r *record) write(w *jsonout.Writer) {
 	flag("custom", r.Custom)
 	text("text", r.Text)
 	if len(r.Queries) > 0 {
-		w.Name("queries").Array()
-		for _, q := range r.Queries {
-			w.String(q)
-		}
-		w.EndArray()
+		writeTexts(w, "queries", r.Queries)
+	}
+	if r.Sources != nil {
+		writeTexts(w, "sources", r.Sources)
 	}
 	text("sealed", r.Sealed)
 	if r.Thought != (thoughtRecord{}) {
@@ -78,6 +79,14 @@ func (r *record) write(w *jsonout.Writer) {
 		w.EndObject()
 	}
 	w.EndObject()
+}
+
+func writeTexts(w *jsonout.Writer, name string, texts []string) {
+	w.Name(name).Array()
+	for _, text := range texts {
+		w.String(text)
+	}
+	w.EndArray()
 }
 
 func (p *recordPart) write(w *jsonout.Writer) {
@@ -110,6 +119,9 @@ func (r *record) read(data []byte) bool {
 			r.Custom = in.Bool()
 		case "queries":
 			in.Array(func() { r.Queries = append(r.Queries, in.String()) })
+		case "sources":
+			r.Sources = []string{}
+			in.Array(func() { r.Sources = append(r.Sources, in.String()) })
 		case "thought":
 			in.Object(func(name string) {
 				switch name {

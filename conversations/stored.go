@@ -45,6 +45,7 @@ type record struct {
 	Custom  bool         `json:"custom,omitempty"` // of a call or its output
 	Text    string       `json:"text,omitempty"`   // arguments, output or results
 	Queries []string     `json:"queries,omitempty"`
+	Sources []string     `json:"sources,omitzero"`
 	Sealed  string       `json:"sealed,omitempty"`
 
 	Thought thoughtRecord `json:"thought,omitzero"` // of a call or a search
@@ -113,7 +114,7 @@ func newRecord(e Entry) record {
 		r.Custom, r.Listed, r.Parts = item.Custom, item.Listed, recordParts(item.Content)
 	case *WebSearch:
 		r.Kind, r.Status, r.CallID, r.Queries, r.Text = kindSearch, item.Status, item.CallID, item.Queries, item.Results
-		r.Thought = thoughtRecord(item.Thought)
+		r.Sources, r.Thought = item.Sources, thoughtRecord(item.Thought)
 	case *Reasoning:
 		r.Kind, r.Sealed = kindReason, item.Sealed
 	case *Compaction:
@@ -143,7 +144,7 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 		}
 		e.Item = output
 	case kindSearch:
-		e.Item = &WebSearch{ID: r.ID, Status: r.Status, CallID: r.CallID, Queries: r.Queries, Results: r.Text, Thought: Thought(r.Thought)}
+		e.Item = &WebSearch{ID: r.ID, Status: r.Status, CallID: r.CallID, Queries: r.Queries, Results: r.Text, Sources: r.Sources, Thought: Thought(r.Thought)}
 	case kindReason:
 		e.Item = &Reasoning{ID: r.ID, Sealed: r.Sealed}
 	case kindCompact:

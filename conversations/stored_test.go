@@ -27,6 +27,7 @@ func FuzzRecord(f *testing.F) {
 		}
 		m := &Message{ID: id, Status: Status(status), Role: model.Role(role), Phase: other, Content: []Part{}}
 		var queries []string
+		sources := [][]string{nil, {}, {text}, {other, text}}[n%4]
 		for i := range n % 4 {
 			m.Content = append(m.Content, []Part{{OutputText, text, "", []model.Logprob{{Token: other, Logprob: -1, Top: []model.Logprob{{Token: text, Bytes: []byte{1}}}}}}, {InputText, other, "", nil}, {InputFile, "", id, nil}}[i])
 			queries = append(queries, text)
@@ -37,7 +38,7 @@ func FuzzRecord(f *testing.F) {
 			&FunctionCall{ID: id, Status: Status(status), CallID: other, Name: role, Arguments: text, Custom: n%2 == 0, Namespace: other, Thought: Thought{Model: role, Text: text}},
 			&FunctionCallOutput{ID: id, CallID: other, Output: text, Call: role, Listed: n%2 == 0, Custom: n%3 == 0},
 			&FunctionCallOutput{ID: id, CallID: other, Call: role, Content: []Part{{Type: InputText, Text: text}}},
-			&WebSearch{ID: id, Status: Status(status), CallID: other, Queries: queries, Results: text},
+			&WebSearch{ID: id, Status: Status(status), CallID: other, Queries: queries, Results: text, Sources: sources},
 			&Compaction{ID: id, Sealed: other, Summary: text},
 			&Reasoning{ID: id, Sealed: text},
 		} {

@@ -82,7 +82,7 @@ func (o *FunctionCallOutput) AppendJSON(b []byte) []byte {
 	return w.Buf
 }
 
-// AppendJSON implements [Item]: the search without what it found.
+// AppendJSON implements [Item]: the search without what the pages say that it found.
 func (s *WebSearch) AppendJSON(b []byte) []byte {
 	w := jsonout.Over(b)
 	begin(&w, s.ID, "web_search_call", s.Status)
@@ -98,6 +98,16 @@ func (s *WebSearch) AppendJSON(b []byte) []byte {
 		first = s.Queries[0]
 	}
 	w.Name("query").String(first)
+	if s.Sources != nil {
+		w.Name("sources").Array()
+		for _, address := range s.Sources {
+			w.Object()
+			w.Name("type").String("url")
+			w.Name("url").String(address)
+			w.EndObject()
+		}
+		w.EndArray()
+	}
 	w.EndObject()
 	w.EndObject()
 	return w.Buf

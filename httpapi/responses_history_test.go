@@ -430,6 +430,34 @@ func TestSearchesAreReplayed(t *testing.T) {
 	a.wantSent(4, append(searched, `assistant "Found."`, `user "More"`)...)
 }
 
+// TestSearchSources asks for the pages that searches found, with include.
+func TestSearchSources(t *testing.T) {
+	const include = `"include":["web_search_call.action.sources"]`
+	a := newTurns(t)
+	for rule, c := range map[string]struct{ queries, include, action string }{
+		"each once":            {`["one","two"]`, include, `{"type":"search","queries":["one","two"],"query":"one","sources":[{"type":"url","url":"https://example.com/"}]}`},
+		"of a failure":         {`["broken"]`, include, `{"type":"search","queries":["broken"],"query":"broken","sources":[]}`},
+		"where one has failed": {`["broken","one"]`, include, `{"type":"search","queries":["broken","one"],"query":"broken","sources":[{"type":"url","url":"https://example.com/"}]}`},
+		"of a search not run":  {`[]`, include, `{"type":"search","queries":[],"query":"","sources":[]}`},
+		"where nobody asks":    {`["one"]`, `"include":["file_search_call.results"]`, `{"type":"search","queries":["one"],"query":"one"}`},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			a.script.Answers = append(a.script.Answers, search(c.queries), modeltest.Text("Found."))
+			r := a.turn(say("Look", c.include, `"tools":[`+searchTool+`]`))
+			want := `{"id":"` + r.Output[0].ID + `","type":"web_search_call","status":"completed","action":` + c.action + `}`
+			for _, path := range []string{
+				"/v1/responses/" + r.ID,
+				"/v1/responses/" + r.ID + "?stream=true",
+				"/v1/conversations/" + r.Conversation.ID + "/items/" + r.Output[0].ID,
+			} {
+				if got := a.do("GET", path, ""); !strings.Contains(got.body, want) {
+					t.Errorf("%s: got %s, want %s", path, got.body, want)
+				}
+			}
+		})
+	}
+}
+
 // TestEachTurnBeginsWithTheOneBefore is the property that keeps the prefix
 // caches of model servers working: what the model is sent for a turn begins
 // with what it was sent for the turn before it.

@@ -29,6 +29,7 @@ func decodeResponseRequest(root *jsonin.Node) *responses.Request {
 		Sampling:           decodeSampling(root),
 		Logprobs:           includes(root.Field("include"), "message.output_text.logprobs"),
 		EncryptedReasoning: includes(root.Field("include"), "reasoning.encrypted_content"),
+		SearchSources:      includes(root.Field("include"), "web_search_call.action.sources"),
 		TopLogprobs:        root.Field("top_logprobs").Int(),
 		Truncation:         optionalWord(root.Field("truncation")),
 		SafetyIdentifier:   root.Field("safety_identifier").Text(),

@@ -54,6 +54,7 @@ type Request struct {
 	TopLogprobs *int // 0 to 20: with Logprobs, how many of the likeliest at each place
 
 	EncryptedReasoning bool // the output has [conversations.Reasoning] items
+	SearchSources      bool // searches of the output have their Sources
 
 	SafetyIdentifier string // echoed
 	Compact          bool   // context_management: what goes before is compacted at a threshold

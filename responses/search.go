@@ -86,6 +86,9 @@ func (t *turn) search(ctx context.Context) {
 			return
 		}
 		t.emitter.search(w, func() {
+			if t.req.SearchSources {
+				w.Sources = []string{}
+			}
 			switch {
 			case len(w.Queries) == 0:
 				w.Results = "The search was not run: it needs between one and five queries."
@@ -94,7 +97,7 @@ func (t *turn) search(ctx context.Context) {
 			case i >= maxSearches:
 				w.Results = "The search was not run: too many searches at once."
 			default:
-				w.Results = t.runQueries(ctx, w.Queries)
+				t.runQueries(ctx, w)
 			}
 			if ctx.Err() == nil {
 				w.Status = conversations.Completed
@@ -103,31 +106,40 @@ func (t *turn) search(ctx context.Context) {
 	}
 }
 
-// runQueries runs the queries of a search at once and returns what they found,
-// in their order. One that fails or takes too long is a result too: the model
-// can go on without it.
-func (t *turn) runQueries(ctx context.Context, queries []string) string {
+// runQueries runs the queries of a search at once and notes what they found, in
+// their order. One that fails or takes too long is a result too: the model can go
+// on without it.
+func (t *turn) runQueries(ctx context.Context, w *conversations.WebSearch) {
 	ctx, cancel := context.WithTimeout(ctx, t.o.SearchTimeout)
 	defer cancel()
-	found := make([]string, len(queries))
+	found := make([]string, len(w.Queries))
+	sources := make([][]string, len(w.Queries))
 	var group errgroup.Group
-	for i, query := range queries {
+	for i, query := range w.Queries {
 		group.Go(func() error {
-			found[i] = t.runQuery(ctx, query)
+			found[i], sources[i] = t.runQuery(ctx, query)
 			return nil
 		})
 	}
 	group.Wait() // the functions return no errors
-	return strings.Join(found, "\n")
+	w.Results = strings.Join(found, "\n")
+	if !t.req.SearchSources {
+		return
+	}
+	for _, address := range slices.Concat(sources...) {
+		if !slices.Contains(w.Sources, address) {
+			w.Sources = append(w.Sources, address)
+		}
+	}
 }
 
-func (t *turn) runQuery(ctx context.Context, query string) string {
+func (t *turn) runQuery(ctx context.Context, query string) (found string, sources []string) {
 	results, err := t.engine.Search(ctx, query)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		t.o.Log.LogAttrs(ctx, slog.LevelWarn, "responses: a web search failed", slog.String("response", t.response.ID), slog.Any("err", err))
 	}
 	if err != nil {
-		return "The search for \"" + query + "\" failed: no results are available.\n"
+		return "The search for \"" + query + "\" failed: no results are available.\n", nil
 	}
-	return websearch.Format(query, results)
+	return websearch.Format(query, results), websearch.Sources(results)
 }

@@ -72,6 +72,15 @@ func Format(query string, results []Result) string {
 	return b.String()
 }
 
+// Sources returns the addresses of the results that [Format] shows a model.
+func Sources(results []Result) []string {
+	addresses := make([]string, 0, MaxResults)
+	for _, r := range results[:min(len(results), MaxResults)] {
+		addresses = append(addresses, line(r.URL))
+	}
+	return addresses
+}
+
 // line puts a text in one line of bounded length.
 func line(s string) string {
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
