@@ -69,7 +69,15 @@ type keyRecord struct {
 	Prefix         string   `json:"prefix"`
 	CreatedAt      int64    `json:"created_at"`
 	Hash           []byte   `json:"hash"`
-	KeyLimits
+	limitsRecord
+}
+
+// limitsRecord is what is stored of a key's KeyLimits, beside the rest of the key.
+type limitsRecord struct {
+	RequestsPerMinute int    `json:"requests_per_minute,omitempty"`
+	TokensPerMinute   int    `json:"tokens_per_minute,omitempty"`
+	Budget            Micros `json:"budget,omitempty"`
+	BudgetPeriod      Period `json:"budget_period,omitempty"`
 }
 
 // MarshalJSON writes the key as the administration interface shows it.
@@ -204,7 +212,7 @@ func (s *Service) newKeyRecord(n NewKey, secret string) keyRecord {
 		Prefix:         shownPrefix(secret),
 		CreatedAt:      s.now().Unix(),
 		Hash:           hash[:],
-		KeyLimits:      n.KeyLimits,
+		limitsRecord:   limitsRecord(n.KeyLimits),
 	}
 }
 
@@ -221,7 +229,7 @@ func (s *Service) putKey(tx storage.Tx, r keyRecord) error {
 			return err
 		}
 	}
-	return s.record(tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models, r.KeyLimits})
+	return s.record(tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models, KeyLimits(r.limitsRecord)})
 }
 
 // show returns the key as it is shown. lastUsed is in Unix seconds.
@@ -234,7 +242,7 @@ func (r keyRecord) show(lastUsed int64) APIKey {
 		Prefix:         r.Prefix,
 		CreatedAt:      r.CreatedAt,
 		LastUsedAt:     lastUsed,
-		KeyLimits:      r.KeyLimits,
+		KeyLimits:      KeyLimits(r.limitsRecord),
 	}
 }
 
@@ -349,7 +357,8 @@ func (r *keyRecord) change(u KeyUpdate) (err error) {
 			return err
 		}
 	}
-	r.KeyLimits, err = r.KeyLimits.checked()
+	limits, err := KeyLimits(r.limitsRecord).checked()
+	r.limitsRecord = limitsRecord(limits)
 	return err
 }
 

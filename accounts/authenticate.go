@@ -135,7 +135,7 @@ func (s *Service) lookUp(ctx context.Context, hash keyHash) (*grant, error) {
 	g := &grant{caller: organization.caller(), refusal: organization.refusal()}
 	g.caller.Key = key.ID
 	g.caller.Models = key.Models
-	g.caller.KeyLimits = key.KeyLimits
+	g.caller.KeyLimits = KeyLimits(key.limitsRecord)
 	g.touched.Store(s.now().Add(-lastUsedEvery).Unix())
 	return g, nil
 }

@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -186,9 +185,8 @@ func (s *Service) readSpent(ctx context.Context, organization, key, period strin
 		if counted, err = getCounted(tx, organization); err != nil {
 			return err
 		}
-		days := map[int]Sums{}
-		err = storage.GetJSON(tx, totalKey(organization, month, totalOfKey, key), &days)
-		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		days, err := getTotal(tx, totalKey(organization, month, totalOfKey, key))
+		if err != nil {
 			return err
 		}
 		for d, sum := range days {

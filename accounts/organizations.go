@@ -50,9 +50,17 @@ type organizationRecord struct {
 	RequestsPerMinute int    `json:"requests_per_minute,omitempty"`
 	TokensPerMinute   int    `json:"tokens_per_minute,omitempty"`
 
-	ConcurrentRequests int       `json:"concurrent_requests,omitempty"`
-	Retention          Retention `json:"retention,omitzero"`
-	CreatedAt          int64     `json:"created_at"`
+	ConcurrentRequests int             `json:"concurrent_requests,omitempty"`
+	Retention          retentionRecord `json:"retention,omitzero"`
+	CreatedAt          int64           `json:"created_at"`
+}
+
+// retentionRecord is what is stored of a Retention.
+type retentionRecord struct {
+	Completions   int `json:"completions_days,omitempty"`
+	Responses     int `json:"responses_days,omitempty"`
+	Conversations int `json:"conversations_days,omitempty"`
+	Files         int `json:"files_days,omitempty"`
 }
 
 // NewOrganization is what an organization is created with. Only Name is
@@ -135,7 +143,7 @@ func (r organizationRecord) check() error {
 	if r.ConcurrentRequests < 0 {
 		return fault.Invalidf("concurrent_requests", "concurrent_requests must be at least 0.")
 	}
-	return r.Retention.check()
+	return Retention(r.Retention).check()
 }
 
 // CreateOrganization creates an active organization with its first credits. The
@@ -148,7 +156,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		ZeroDataRetention: n.ZeroDataRetention,
 		RequestsPerMinute: n.RequestsPerMinute,
 		TokensPerMinute:   n.TokensPerMinute,
-		Retention:         n.Retention,
+		Retention:         retentionRecord(n.Retention),
 		CreatedAt:         s.now().Unix(),
 
 		ConcurrentRequests: n.ConcurrentRequests,
@@ -274,7 +282,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		set(&record.RequestsPerMinute, u.RequestsPerMinute)
 		set(&record.TokensPerMinute, u.TokensPerMinute)
 		set(&record.ConcurrentRequests, u.ConcurrentRequests)
-		set(&record.Retention, u.Retention)
+		set(&record.Retention, (*retentionRecord)(u.Retention))
 		if err := record.check(); err != nil {
 			return err
 		}
@@ -317,7 +325,7 @@ func (s *Service) withCredits(ctx context.Context, r organizationRecord) (Organi
 		Credits:           balance,
 		RequestsPerMinute: r.RequestsPerMinute,
 		TokensPerMinute:   r.TokensPerMinute,
-		Retention:         r.Retention,
+		Retention:         Retention(r.Retention),
 		CreatedAt:         r.CreatedAt,
 
 		ConcurrentRequests: r.ConcurrentRequests,

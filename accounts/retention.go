@@ -44,6 +44,6 @@ func (s *Service) Retentions(ctx context.Context, p page.Params) (page.Page[Kept
 	return listSystem(ctx, s, organizationPrefix, "", p, func(_ storage.Tx, e storage.Entry) (Kept, error) {
 		var record organizationRecord
 		err := json.Unmarshal(e.Value, &record)
-		return Kept{record.ID, record.Retention}, err
+		return Kept{record.ID, Retention(record.Retention)}, err
 	})
 }

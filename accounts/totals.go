@@ -17,11 +17,31 @@ import (
 
 // Sums is what calls used together.
 type Sums struct {
+	Requests     int64
+	InputTokens  int64 // cached ones included
+	CachedTokens int64
+	OutputTokens int64
+	Cost         Micros
+}
+
+// sumsRecord is how Sums are stored.
+type sumsRecord struct {
 	Requests     int64  `json:"r,omitempty"`
-	InputTokens  int64  `json:"i,omitempty"` // cached ones included
+	InputTokens  int64  `json:"i,omitempty"`
 	CachedTokens int64  `json:"c,omitempty"`
 	OutputTokens int64  `json:"o,omitempty"`
 	Cost         Micros `json:"m,omitempty"`
+}
+
+// daysRecord is how the sums of a month are stored: by day.
+type daysRecord map[int]sumsRecord
+
+func (r daysRecord) sums() map[int]Sums {
+	days := make(map[int]Sums, len(r))
+	for day, sum := range r {
+		days[day] = Sums(sum)
+	}
+	return days
 }
 
 // Plus returns both together.
@@ -100,11 +120,11 @@ func (s *Service) Totals(ctx context.Context, organization, month string) (Total
 	}
 	var t Totals
 	err = s.store.View(ctx, system, func(tx storage.Tx) error {
-		t = Totals{All: Total{Name: organization, Days: map[int]Sums{}}}
-		err := storage.GetJSON(tx, totalKey(organization, month, totalOfAll, ""), &t.All.Days)
-		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		days, err := getTotal(tx, totalKey(organization, month, totalOfAll, ""))
+		if err != nil {
 			return err
 		}
+		t = Totals{All: Total{Name: organization, Days: days.sums()}}
 		for kind, into := range map[string]*[]Total{totalOfModel: &t.Models, totalOfKey: &t.Keys, totalOfOrganization: &t.Organizations} {
 			if *into, err = totalsOf(tx, organization, month, kind); err != nil {
 				return err
@@ -124,11 +144,11 @@ func totalsOf(tx storage.Tx, organization, month, kind string) (all []Total, err
 		if err != nil {
 			return nil, err
 		}
-		t := Total{Name: string(e.Key[len(prefix):])}
-		if err := json.Unmarshal(e.Value, &t.Days); err != nil {
+		var days daysRecord
+		if err := json.Unmarshal(e.Value, &days); err != nil {
 			return nil, err
 		}
-		all = append(all, t)
+		all = append(all, Total{Name: string(e.Key[len(prefix):]), Days: days.sums()})
 	}
 	return all, nil
 }
@@ -313,13 +333,23 @@ func (who spender) addTo(sums map[string]map[int]Sums, organization string, used
 	}
 }
 
+// getTotal reads what was used in a month; nothing where nothing is counted.
+func getTotal(tx storage.Tx, key []byte) (daysRecord, error) {
+	days := daysRecord{}
+	err := storage.GetJSON(tx, key, &days)
+	if errors.Is(err, storage.ErrNotFound) {
+		return days, nil
+	}
+	return days, err
+}
+
 func addTotal(tx storage.Tx, key []byte, more map[int]Sums) error {
-	days := map[int]Sums{}
-	if err := storage.GetJSON(tx, key, &days); err != nil && !errors.Is(err, storage.ErrNotFound) {
+	days, err := getTotal(tx, key)
+	if err != nil {
 		return err
 	}
 	for day, sum := range more {
-		days[day] = days[day].Plus(sum)
+		days[day] = sumsRecord(Sums(days[day]).Plus(sum))
 	}
 	return storage.SetJSON(tx, key, days)
 }
