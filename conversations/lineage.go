@@ -1,10 +1,9 @@
 package conversations
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -61,20 +60,13 @@ func firstOf(tx storage.Tx, r storage.Range) (number uint64, found bool, err err
 type Range struct{ First, End uint64 }
 
 // MarshalJSON writes a range as a pair.
-func (r Range) MarshalJSON() ([]byte, error) {
-	b := append(make([]byte, 0, 2*20+3), '[')
-	b = append(strconv.AppendUint(b, r.First, 10), ',')
-	return append(strconv.AppendUint(b, r.End, 10), ']'), nil
-}
+func (r Range) MarshalJSON() ([]byte, error) { return json.Marshal([2]uint64{r.First, r.End}) }
 
-// UnmarshalJSON reads a pair as MarshalJSON writes it: each record of a turn has
-// several, and encoding/json takes longer for one than for the rest of the record.
-func (r *Range) UnmarshalJSON(data []byte) (err error) {
-	first, end, _ := strings.Cut(strings.Trim(string(data), "[]"), ",")
-	if r.First, err = strconv.ParseUint(first, 10, 64); err != nil {
-		return err
-	}
-	r.End, err = strconv.ParseUint(end, 10, 64)
+// UnmarshalJSON reads a pair.
+func (r *Range) UnmarshalJSON(data []byte) error {
+	var pair [2]uint64
+	err := json.Unmarshal(data, &pair)
+	r.First, r.End = pair[0], pair[1]
 	return err
 }
 
