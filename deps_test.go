@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -153,17 +154,26 @@ func packages(t *testing.T) map[string][]string {
 	return found
 }
 
-// Who has read a package comment knows where to read on.
-func TestPackageCommentsNameTheNextPackage(t *testing.T) {
+// A newcomer finds each package in the reading order of docs/architecture.md, and
+// each introduces itself.
+func TestPackagesHaveCommentsAndAPlaceInTheReadingOrder(t *testing.T) {
 	comments := map[string]string{}
 	eachFile(t, parser.ParseComments|parser.PackageClauseOnly, func(path string, file *ast.File) {
 		if file.Name.Name != "main" {
-			comments[filepath.Dir(path)] += file.Doc.Text()
+			comments[filepath.ToSlash(filepath.Dir(path))] += file.Doc.Text()
 		}
 	})
+	data, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, order, _ := strings.Cut(string(data), "## Reading order")
 	for pkg, comment := range comments {
-		if !strings.Contains(strings.Join(strings.Fields(comment), " "), " next to read") {
-			t.Errorf("the comment of package %s names no package that is the next to read", pkg)
+		if comment == "" {
+			t.Errorf("package %s has no package comment", pkg)
+		}
+		if pkg != "." && !strings.Contains(order, "`"+pkg+"`") {
+			t.Errorf("docs/architecture.md does not name %s in its reading order", pkg)
 		}
 	}
 }

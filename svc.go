@@ -18,8 +18,6 @@
 // exchangeable: where it keeps its data (package storage) and which model answers
 // (package model). Package httpapi puts the service on the network, and the
 // program svcd runs it.
-//
-// Package responses is the next to read, or the package of the noun that you need.
 package svc
 
 import (

@@ -15,8 +15,6 @@
 // called concurrently. Services of several processes on one store share the
 // accounts in it: what one does to keys, organizations and balances the others
 // know within a second.
-//
-// Package storage is the next to read: everything here is in it.
 package accounts
 
 import (

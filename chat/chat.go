@@ -6,8 +6,6 @@
 // A completion that its request does not keep out of storage can be read back,
 // tagged anew and deleted. [Service.StreamText] and [Service.CompleteText] are the
 // legacy Completions interface: the same generation from a text to be continued.
-//
-// Package responses is the next to read: it is this with a memory.
 package chat
 
 import (

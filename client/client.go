@@ -10,8 +10,6 @@
 // the kind, code and message that the server gave, and turns that fail are
 // *responses.TurnError values, as in an embedded service. What can be tried again
 // is, as OpenAI's SDKs do.
-//
-// Package svc is the next to read, and package httpapi the other side.
 package client
 
 import (

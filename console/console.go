@@ -13,9 +13,6 @@
 //
 // What users wrote is data everywhere: html/template escapes it, and the content
 // security policy lets no script run but our own.
-//
-// Package svc is the next to read, whose operations it shows, and package httpapi,
-// which serves the same on the wire.
 package console
 
 import (

@@ -9,8 +9,6 @@
 // a turn costs the turn, reading a history is a few range scans, branches do not
 // disturb each other, and an item that is deleted is gone from every history.
 // Package responses builds on this with [Service.Continue] and [Service.Write].
-//
-// Package responses is the next to read: it makes the turns that are kept here.
 package conversations
 
 import (

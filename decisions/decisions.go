@@ -9,8 +9,6 @@
 // as labels to choose from. A question with more
 // options than a model server shows probabilities for is asked in two levels,
 // first about groups of options and then about the options in the likely ones.
-//
-// Package model is the next to read: it has the contract that labels are scored by.
 package decisions
 
 import (

@@ -7,8 +7,6 @@
 // grow without breaking them. What only some can do is an interface of its own
 // (storage.Snapshotter, model.Scorer), and [As] finds it, through everything that
 // is put around the implementation.
-//
-// Package storage is the next to read for a database, package model for a model.
 package driver
 
 // Wrapper is an implementation around another one of the same contract. All that

@@ -1,7 +1,5 @@
 // Package embeddings is the Embeddings interface: texts become vectors of a model,
 // which [Service.Embed] asks for and charges.
-//
-// Package chat is the next to read.
 package embeddings
 
 import (

@@ -7,8 +7,6 @@
 // they appear, and read the result with [From]. The package imports only the
 // standard library and everything else may import it. It knows no HTTP: the
 // table from kinds to statuses is in package httpapi.
-//
-// Package httpapi is the next to read: it says what becomes of an error on the wire.
 package fault
 
 import (

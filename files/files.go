@@ -10,8 +10,6 @@
 //
 // A prompt gets the text of a file from [Service.Stored], and that of a document
 // that came with the request from [Service.Inline].
-//
-// Package responses is the next to read: turns read files.
 package files
 
 import (

@@ -5,8 +5,6 @@
 // sse.go (event streams).
 //
 //	http.ListenAndServe(addr, httpapi.New(service, httpapi.Options{}))
-//
-// Package svc is the next to read, and package client the other side of the wire.
 package httpapi
 
 import (

@@ -13,9 +13,6 @@
 //
 // An answer is kept sealed with the key that it was asked for with, of which the
 // store has only a hash: nobody reads it without the request's sender.
-//
-// Package httpapi is the next to read, which asks it about every request with a
-// key.
 package idempotency
 
 import (

@@ -11,8 +11,6 @@
 //
 // Package modeltest states the rules of this contract as tests and has a
 // scripted backend for the tests of everything above it.
-//
-// Package model/modeltest is the next to read for a backend of your own, model/openai for one that is whole.
 package model
 
 import (

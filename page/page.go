@@ -1,8 +1,6 @@
 // Package page has the types by which all lists of the service are read, one page
 // at a time. A page is asked for by the ID of the object it comes after, so that
 // objects made or deleted meanwhile neither repeat nor hide others.
-//
-// Package svc is the next to read, whose lists are read with it.
 package page
 
 // DefaultLimit is the size of a page where none is asked for.

@@ -6,9 +6,6 @@
 //
 // No clock of one process is compared with that of another: a process is alive
 // while others see the count in its record change, by their own clocks.
-//
-// Package storage is the next to read, and package accounts for what the limits do
-// with it.
 package replicas
 
 import (

@@ -10,8 +10,6 @@
 // (prompt.go), so that each turn repeats the one before it to the byte.
 //
 // Turns live in conversations, and package conversations keeps them.
-//
-// Package conversations is the next to read, then internal/generation, which runs the model.
 package responses
 
 import (

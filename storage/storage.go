@@ -14,8 +14,6 @@
 //
 // Package storagetest states every rule of this contract as a test. Packages
 // badgerstore and memstore implement it.
-//
-// Package storage/storagetest is the next to read for a store of your own, storage/badgerstore for one that is whole.
 package storage
 
 import (

@@ -13,8 +13,6 @@
 // underscores and units. Spans go to the tracer provider.
 // Neither holds what users write or an ID that users choose: a model that the
 // service does not list is called "other".
-//
-// Package svc is the next to read, which calls an Observer.
 package telemetry
 
 import (

@@ -6,8 +6,6 @@
 // on rows it was not fitted to; [Map.Apply] bends. [Measure] says how well
 // probabilities hold, and [Thresholds] from which confidence on an error rate is
 // kept. The package is statistics alone: it knows nothing of models or storage.
-//
-// Package decisions is the next to read, which serves with it.
 package calibration
 
 import (

@@ -4,8 +4,6 @@
 // for all models, so that a difference is not drowned in what they share.
 //
 // Package decisions/calibration has the metrics of probabilities themselves.
-//
-// Package calibration is the next to read, whose measures it takes.
 package evaluation
 
 import (

@@ -24,8 +24,6 @@
 // tables and the length of the text. The package uses no file, process or
 // network, and keeps no state between calls.
 //
-// Package word is the next to read, and package wordtext, which calls it.
-//
 // [MS-DOC]: https://learn.microsoft.com/openspecs/office_file_formats/ms-doc
 package doctext
 

@@ -18,8 +18,6 @@
 // Everything is bounded: the number of parts, their unpacked sizes, the nesting
 // of the markup and the length of the text. The package uses no file, process
 // or network, and keeps no state between calls.
-//
-// Package word is the next to read, and package wordtext, which calls it.
 package docxtext
 
 import (

@@ -43,6 +43,4 @@
 // What is not read: XFA forms, text outlines, and fonts that keep to themselves
 // which characters their glyphs are; those glyphs are U+FFFD and are counted in
 // [Result].
-//
-// Package reading is the next to read, which has what all formats share.
 package pdftext

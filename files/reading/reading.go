@@ -1,8 +1,6 @@
 // Package reading is what the readers of documents have in common: the interface
 // [Reader], of which each format has one in a package of its own, and the errors
 // that tell why a document has no text to give.
-//
-// Package pdftext is the next to read.
 package reading
 
 import (

@@ -5,8 +5,6 @@
 // outline level, tables as rows between bars, links with their addresses, comments
 // where they are anchored, numbers of list items as the file has them, footnotes and
 // then headers and footers at the end. Hidden and deleted text is left out.
-//
-// Package wordtext is the next to read, which calls it.
 package rtftext
 
 import (

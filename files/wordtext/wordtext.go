@@ -1,7 +1,5 @@
 // Package wordtext reads Word documents of every generation, by what they are
 // and not by what they are called.
-//
-// Packages docxtext and doctext are the next to read, and rtftext.
 package wordtext
 
 import (

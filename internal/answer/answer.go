@@ -1,6 +1,4 @@
 // Package answer remembers what an HTTP handler has answered.
-//
-// Package telemetry is the next to read, which measures with it.
 package answer
 
 import "net/http"

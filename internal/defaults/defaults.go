@@ -1,7 +1,5 @@
 // Package defaults has what a service takes from its surroundings where its options
 // do not say otherwise: the time, IDs and a log.
-//
-// Package ids is the next to read.
 package defaults
 
 import (

@@ -1,8 +1,6 @@
 // Package format keeps the number of the format that a store's records are in,
 // and brings older ones up to date. The records themselves belong to the packages
 // that write them: unexported structs with JSON tags of their own.
-//
-// Package storage is the next to read.
 package format
 
 import (

@@ -1,8 +1,6 @@
 // Package generation runs one request on a model backend and holds the answer
 // to what model servers promise but do not keep: that an answer asked for as
 // JSON is JSON, and satisfies its schema.
-//
-// Package responses is the next to read, which runs its turns with it.
 package generation
 
 import (

@@ -1,8 +1,6 @@
 // Package guard keeps a panic in code that others bring, such as a model backend
 // or a search client, from ending the process where it runs in a goroutine of
 // its own.
-//
-// Package generation is the next to read.
 package guard
 
 import (

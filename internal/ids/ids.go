@@ -1,8 +1,6 @@
 // Package ids makes the identifiers of objects: a prefix that names the noun,
 // as in resp_ and conv_, and 26 characters that nobody can guess. IDs made later
 // sort after IDs made earlier, so that they can be keys of ordered ranges.
-//
-// Package conversations is the next to read, most of whose keys end with them.
 package ids
 
 import (

@@ -13,8 +13,6 @@
 // returned by [Node.Err] in the end, so that a decoder reads like the shape it
 // decodes. Members that nobody asks for are ignored. null is the same as an
 // absent member.
-//
-// Package httpapi is the next to read.
 package jsonin
 
 import (

@@ -2,8 +2,6 @@
 // without the escapes that only HTML needs, which would make six bytes of every
 // <, > and & in an answer. Types that marshal themselves use it too, since the
 // escapes of an inner encoding would stay in the outer one.
-//
-// Package httpapi is the next to read.
 package jsonout
 
 import (

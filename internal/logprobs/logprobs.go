@@ -1,8 +1,6 @@
 // Package logprobs writes the log-probabilities of an answer's tokens: in the
 // form that the interfaces have in common, and in the one in which they are
 // stored.
-//
-// Package generation is the next to read.
 package logprobs
 
 import (

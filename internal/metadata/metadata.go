@@ -1,8 +1,6 @@
 // Package metadata holds the spec's rules for the tags that callers put on
 // responses, chat completions and conversations. Tags are echoed and never
 // shown to a model.
-//
-// Package conversations is the next to read.
 package metadata
 
 import (

@@ -1,6 +1,4 @@
 // Package paging reads the pages of lists that package page describes.
-//
-// Package storage is the next to read.
 package paging
 
 import (

@@ -1,7 +1,5 @@
 // Package repeat does things again and again, in the goroutine of whoever waits for
 // the end of that.
-//
-// Package replicas is the next to read.
 package repeat
 
 import (

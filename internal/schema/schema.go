@@ -1,8 +1,6 @@
 // Package schema compiles the JSON Schemas that callers send with tools and
 // structured output, and validates a model's answers against them. Schemas
 // refer to nothing outside themselves: no file or network address is loaded.
-//
-// Package generation is the next to read.
 package schema
 
 import (

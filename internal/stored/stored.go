@@ -1,6 +1,4 @@
 // Package stored turns what goes wrong in the store into errors for callers.
-//
-// Package storage is the next to read.
 package stored
 
 import (

@@ -8,9 +8,6 @@
 // (facts.go) that fit a schema (fill.go); a decision weighs the words that an
 // option shares with the state (judge.go), of which images are described (image.go), and an
 // embedding has a place for each word (embed.go).
-//
-// Package model has the interfaces that it implements and is the next to read; package
-// openai is the backend for models that do reason.
 package builtin
 
 import (

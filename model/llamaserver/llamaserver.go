@@ -2,8 +2,6 @@
 // a model server for one model file that starts, is started again, and ends with
 // it. [Start] returns once the model answers; package model/openai speaks to it at
 // [Server.URL] with [Server.Key].
-//
-// Package openai is the next to read, which speaks to the server that runs.
 package llamaserver
 
 import (

@@ -5,8 +5,6 @@
 // package model: the test of a backend is one call of it.
 //
 // Package model is the contract that is tested.
-//
-// Package model is the next to read, whose contract it is.
 package modeltest
 
 import (

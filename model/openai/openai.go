@@ -15,8 +15,6 @@
 // generate.go and toolcalls.go make events of it, score.go and labels.go read
 // distributions, decide.go asks servers that decide, embed.go reads vectors,
 // tokens.go counts.
-//
-// Package model is the contract, and cmd/svcd the next to read: it configures a backend.
 package openai
 
 import (

@@ -2,8 +2,6 @@
 // [Client] answers one query and is what others implement; [SearXNG] is the client
 // for SearXNG and services that speak like it. The service uses an [Engine] around
 // a client.
-//
-// Package responses is the next to read: it runs the searches.
 package websearch
 
 import (

@@ -11,8 +11,6 @@
 //	number of records, 8 bytes
 //	for each record: length, namespace, length, key, length, value
 //	hash, 32 bytes
-//
-// Package storage is the next to read.
 package backup
 
 import (

@@ -11,8 +11,6 @@
 //
 // What is read was verified: a store with a damaged table or log is not opened,
 // and a damaged value is a [storage.ErrDamaged].
-//
-// Package storage is the contract, and storage/internal/occ the next to read.
 package badgerstore
 
 import (

@@ -3,8 +3,6 @@
 // that a snapshot costs nothing and readers never wait for writers.
 //
 // Package storage is the contract.
-//
-// Package occ is the next to read, which decides what a transaction sees.
 package memstore
 
 import (

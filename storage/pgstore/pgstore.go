@@ -9,9 +9,6 @@
 // set and one for what is deleted, together with COMMIT. What the database refuses
 // because of others is run again, and so is what was not committed where the answer
 // to COMMIT was lost (marks.go). A View reads one snapshot.
-//
-// Package storagetest is the next to read, and package replicas for what several
-// processes share.
 package pgstore
 
 import (

@@ -2,8 +2,6 @@
 // a sentence and a test. A store keeps the contract when [Run] passes.
 //
 // Package storage is the contract that is tested.
-//
-// Package storage is the next to read, whose contract it is.
 package storagetest
 
 import (

@@ -3,8 +3,6 @@
 // the program: its packages prepare tables and schemas when they are initialized.
 // So the child does not wait for main: it reads when this package is initialized,
 // before most of those that it has no use for, and ends the process.
-//
-// Package files is the next to read.
 package reader
 
 import (

@@ -1,7 +1,5 @@
 // Package markdown writes what the readers of documents find beside plain lines, as
 // models read it: tables and links.
-//
-// Package docxtext is the next to read, which writes most of it.
 package markdown
 
 import "strings"

@@ -1,8 +1,6 @@
 // Package word is what the readers of .doc and .docx files have in common: a
 // file that may be hostile, read within bounds, and how Word writes the numbers
 // and bullets of lists.
-//
-// Package docxtext is the next to read, and package doctext for the older format.
 package word
 
 import (

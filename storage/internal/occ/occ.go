@@ -11,8 +11,6 @@
 //
 // All commits that wait while one is being written are written together, as
 // one version and, on disk, with one sync.
-//
-// Package txn is the next to read, and then badgerstore or memstore.
 package occ
 
 import (

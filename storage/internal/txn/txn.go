@@ -2,8 +2,6 @@
 // below it: a transaction that keeps its writes to itself, reads through them
 // and counts their size ([Tx]); turns for those that lost a conflict ([Turns]);
 // and a gate that a store's calls go through until it is closed ([Gate]).
-//
-// Package occ is the next to read.
 package txn
 
 import (

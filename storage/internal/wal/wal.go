@@ -18,8 +18,6 @@
 // The nonce is random and the same in a segment. Without it a payload could hold
 // what looks like a record, and what a file held as another segment would be taken
 // for records. A spare gets its header before it gets its name.
-//
-// Package badgerstore is the next to read, whose log it is.
 package wal
 
 import (

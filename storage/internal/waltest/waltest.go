@@ -1,7 +1,5 @@
 // Package waltest is a disk for tests of logs, which fails when it is told to and
 // loses its power.
-//
-// Package wal is the next to read.
 package waltest
 
 import (

@@ -1,7 +1,5 @@
 // Package pgtest gives tests databases of their own on a PostgreSQL server, and
 // a [Proxy] before it that fails as networks and servers do.
-//
-// Package pgstore is the next to read.
 package pgtest
 
 import (
