@@ -132,7 +132,7 @@ func (c *Console) routes() {
 	c.signedIn("GET /respond", c.respondPage)
 	c.signedIn("POST /respond", c.respond)
 	c.signedIn("GET /files", c.filesPage)
-	c.signedIn("POST /files", c.uploadFiles)
+	c.route("POST /files", c.serve(c.asCaller(c.uploadFiles), checkedByAction))
 	c.signedIn("GET /files/{id}", c.filePage)
 	c.signedIn("GET /files/{id}/status", c.fileStatus)
 	c.signedIn("GET /files/{id}/attached", c.fileAttached)
@@ -170,7 +170,7 @@ func (c *Console) routes() {
 	c.administered("GET /admin/audit", c.auditPage)
 	c.administered("GET /admin/system", c.systemPage)
 
-	c.mux.Handle("/", c.page(func(v *visit) error { return errNoPage }))
+	c.mux.Handle("/", c.serve(func(*visit) error { return errNoPage }, checkedByForm))
 }
 
 // policy is the content security policy of every page: nothing but our own
@@ -199,10 +199,15 @@ func (c *Console) route(pattern string, h http.Handler) {
 	c.mux.Handle(method+" "+c.opts.Prefix+path, h)
 }
 
-func (c *Console) open(pattern string, do action) { c.route(pattern, c.page(do)) }
+func (c *Console) open(pattern string, do action) { c.route(pattern, c.serve(do, checkedByForm)) }
 
 func (c *Console) signedIn(pattern string, do action) {
-	c.route(pattern, c.page(func(v *visit) error {
+	c.route(pattern, c.serve(c.asCaller(do), checkedByForm))
+}
+
+// asCaller runs an action for the caller whose API key the session holds.
+func (c *Console) asCaller(do action) action {
+	return func(v *visit) error {
 		if v.session.Key == "" {
 			return c.askToSignIn(v)
 		}
@@ -212,11 +217,11 @@ func (c *Console) signedIn(pattern string, do action) {
 		}
 		v.caller = caller
 		return do(v)
-	}))
+	}
 }
 
 func (c *Console) administered(pattern string, do action) {
-	c.route(pattern, c.page(func(v *visit) error {
+	c.open(pattern, func(v *visit) error {
 		switch {
 		case c.opts.AdminKey == "":
 			return errNoPage
@@ -225,7 +230,7 @@ func (c *Console) administered(pattern string, do action) {
 		}
 		v.as = c.service.As(accounts.Actor{By: "console " + v.address()})
 		return do(v)
-	}))
+	})
 }
 
 // staticFile serves the style sheet and the scripts. They may be kept, as their

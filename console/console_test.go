@@ -316,6 +316,10 @@ func TestWhereTheSignInLeads(t *testing.T) {
 		"/usage?measure=tokens": "/console/usage?measure=tokens",
 		"//evil.example":        "/console/",
 		`/\evil.example`:        "/console/",
+		"/..//x":                "/console/",
+		"/%2e%2e/x":             "/console/",
+		"/usage/../../x":        "/console/",
+		"/./x":                  "/console/",
 		"https://evil.example":  "/console/",
 		"":                      "/console/",
 	} {
@@ -392,5 +396,64 @@ func TestSize(t *testing.T) {
 	}
 	if size == 0 || size > 300_000 {
 		t.Errorf("scripts, styles and templates are %d bytes, want at most 300,000", size)
+	}
+}
+
+// TestNoRouteTakesAChangeWithoutTheToken sends every change of the console in
+// every encoding of forms, without the session's token and with a wrong one.
+func TestNoRouteTakesAChangeWithoutTheToken(t *testing.T) {
+	source, err := os.ReadFile("console.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := regexp.MustCompile(`"POST (/[^"]+)"`).FindAllSubmatch(source, -1)
+	if len(routes) < 10 {
+		t.Fatalf("only %d changes were found", len(routes))
+	}
+	d := open(t)
+	for _, route := range routes {
+		path := regexp.MustCompile(`\{[^}]+\}`).ReplaceAllString(string(route[1]), "org_default")
+		if path == "/signin" {
+			continue // there is no session yet whose token it could carry
+		}
+		d.client = d.browser()
+		d.signIn(adminKey)
+		d.signIn(d.key)
+		for _, contentType := range []string{"application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "multipart/form-data", "multipart/mixed; boundary=b", "text/plain", ""} {
+			for _, token := range []string{"", "forged"} {
+				body := url.Values{"token": {token}, "name": {"x"}}.Encode()
+				if strings.Contains(contentType, "boundary") {
+					body = "--b\r\nContent-Disposition: form-data; name=\"token\"\r\n\r\n" + token + "\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\nx\r\n--b--\r\n"
+				}
+				req := httptest.NewRequestWithContext(t.Context(), "POST", d.url+"/console"+path, strings.NewReader(body))
+				req.Header.Set("Content-Type", contentType)
+				if token != "" {
+					req.Header.Set("X-Console-Token", token)
+				}
+				status, _ := d.do(req)
+				refused := status == http.StatusForbidden || path == "/files" && status == http.StatusBadRequest // no files in it
+				if !refused {
+					t.Errorf("POST %s as %q with token %q: %d, want 403", path, contentType, token, status)
+				}
+			}
+		}
+	}
+	keys, err := d.service.Keys(t.Context(), "", svc.Page{})
+	if err != nil || len(keys.Items) != 1 {
+		t.Errorf("%d keys are left, %v, want 1", len(keys.Items), err)
+	}
+}
+
+// TestTwoServersOnOneHost signs in to two servers whose addresses differ in the
+// port alone, as somebody does who compares two of them.
+func TestTwoServersOnOneHost(t *testing.T) {
+	first, second := open(t), open(t)
+	second.client = first.client
+	first.signIn(first.key)
+	second.signIn(second.key)
+	for i, d := range []*desk{first, second} {
+		if _, page := d.get("/decide"); !strings.Contains(page, "<h1>Decide</h1>") {
+			t.Errorf("server %d has lost its session: %s", i+1, page)
+		}
 	}
 }

@@ -226,7 +226,12 @@ func (c *Console) uploadFiles(v *visit) error {
 	if err != nil {
 		return &fault.Error{Kind: fault.Invalid, Message: "Choose a file first.", Err: err}
 	}
-	allowed := v.r.Header.Get("X-Console-Token") != "" // the header was checked
+	allowed := v.r.Header.Get("X-Console-Token") != ""
+	if allowed {
+		if err := v.checkToken(v.r.Header.Get("X-Console-Token")); err != nil {
+			return err
+		}
+	}
 	var uploaded []files.File
 	for len(uploaded) < pageSize {
 		part, err := reader.NextPart()
@@ -238,7 +243,7 @@ func (c *Console) uploadFiles(v *visit) error {
 		}
 		if part.FormName() == "token" {
 			token, _ := io.ReadAll(io.LimitReader(part, 256)) // a broken one matches nothing
-			if err := v.matches(string(token)); err != nil {
+			if err := v.checkToken(string(token)); err != nil {
 				return err
 			}
 			allowed = true
@@ -248,7 +253,7 @@ func (c *Console) uploadFiles(v *visit) error {
 			continue
 		}
 		if !allowed {
-			return v.matches("")
+			return v.checkToken("")
 		}
 		f, err := c.upload(v, part)
 		if err != nil {

@@ -108,7 +108,7 @@ func (c *Console) revokeKey(v *visit) error {
 	if err := v.as.RevokeKey(v.ctx(), v.r.PathValue("id")); err != nil {
 		return err
 	}
-	if id := v.r.PostForm.Get("organization_id"); id != "" && v.ours("/"+id) {
+	if id := v.r.PostForm.Get("organization_id"); id != "" && isLocal("/"+id) {
 		return v.redirect("/admin/organizations/" + id)
 	}
 	return v.redirect("/admin/keys")

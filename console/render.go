@@ -144,14 +144,26 @@ func (t *tracked) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 // Decisions fits.
 const maxForm = 20 << 20
 
-// page serves one route: it restores the session, checks the token of a change,
+// tokenCheck says where a change carries the session's token. The route decides,
+// never the request: a header that chose would choose to go unchecked.
+type tokenCheck bool
+
+const (
+	checkedByForm   tokenCheck = false // in the header X-Console-Token or the form's field "token"
+	checkedByAction tokenCheck = true  // the action reads its body as a stream and calls checkToken itself
+)
+
+// serve serves one route: it restores the session, checks the token of a change,
 // runs the action and shows its error.
-func (c *Console) page(do action) http.Handler {
+func (c *Console) serve(do action, check tokenCheck) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{c: c, w: &tracked{ResponseWriter: w}, r: r}
 		defer v.recover()
 		v.session, v.admin = c.restore(r)
-		err := v.checkToken()
+		var err error
+		if r.Method == http.MethodPost && check == checkedByForm {
+			err = v.checkForm()
+		}
 		if err == nil {
 			err = do(v)
 		}
@@ -161,34 +173,21 @@ func (c *Console) page(do action) http.Handler {
 	})
 }
 
-// checkToken refuses a change that does not carry the session's token. A visitor
-// without a session has nothing that could be forged. Files are uploaded with
-// the token in a header, or in the form before them.
-func (v *visit) checkToken() error {
-	if v.r.Method != http.MethodPost {
-		return nil
-	}
-	upload := strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/")
-	if !upload {
-		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
-		if err := v.r.ParseForm(); err != nil {
-			return &fault.Error{Kind: fault.TooLarge, Message: "The form is too large or cannot be read.", Err: err}
-		}
+// checkForm parses the form of a change and refuses one without the session's
+// token. A visitor without a session has nothing that could be forged.
+func (v *visit) checkForm() error {
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+	if err := v.r.ParseForm(); err != nil {
+		return &fault.Error{Kind: fault.TooLarge, Message: "The form is too large or cannot be read.", Err: err}
 	}
 	if !v.session.signedIn() {
 		return nil
 	}
-	token := v.r.Header.Get("X-Console-Token")
-	if !upload && token == "" {
-		token = v.r.PostForm.Get("token")
-	}
-	if upload && token == "" {
-		return nil // uploadFiles reads it from the form
-	}
-	return v.matches(token)
+	return v.checkToken(cmp.Or(v.r.Header.Get("X-Console-Token"), v.r.PostForm.Get("token")))
 }
 
-func (v *visit) matches(token string) error {
+// checkToken refuses a token that is not the session's.
+func (v *visit) checkToken(token string) error {
 	if !sameText(token, v.session.Token) {
 		return &fault.Error{Kind: fault.Denied, Message: "The form is not from this session. Load the page again."}
 	}
@@ -247,10 +246,13 @@ func (v *visit) escapedPath() string {
 	return url.QueryEscape(strings.TrimPrefix(v.r.URL.RequestURI(), v.c.opts.Prefix))
 }
 
-// ours reports whether next is a page of the console: nobody is led elsewhere.
-func (v *visit) ours(next string) bool {
+// isLocal reports whether next is the path of a page below the prefix, so that a
+// sign-in leads nowhere else. Dots are refused in every spelling: a path with them
+// would be cleaned, by us or by the browser, to one outside of the prefix.
+func isLocal(next string) bool {
 	u, err := url.Parse(next)
-	return err == nil && strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//") && !strings.Contains(next, `\`) && u.Host == "" && u.Scheme == ""
+	return err == nil && u.Scheme == "" && u.Host == "" && !strings.Contains(next, `\`) &&
+		strings.HasPrefix(next, "/") && path.Clean("/"+u.Path) == u.Path
 }
 
 // errNoPage is the error for a path without a page.

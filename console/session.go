@@ -18,8 +18,11 @@ import (
 // sessionTime is how long a session lasts after its sign-in.
 const sessionTime = 12 * time.Hour
 
-// cookieName is the name of the session's cookie.
-const cookieName = "svc_console"
+// cookiePrefix begins the name of the session's cookie. Browsers keep cookies by
+// host and not by port, so the rest of the name is derived from the secret: two
+// servers on one host do not sign each other out, and replicas with one secret
+// share their sessions.
+const cookiePrefix = "svc_console_"
 
 // session is who is signed in. It lives in a sealed cookie alone: with the key
 // itself inside, a key that is revoked or an organization that is suspended ends
@@ -51,8 +54,9 @@ const secretSize = 32
 
 // sealer seals sessions with AES-GCM and remembers which were signed out.
 type sealer struct {
-	aead cipher.AEAD
-	out  *signedOut
+	aead   cipher.AEAD
+	cookie string // the name of the cookie
+	out    *signedOut
 }
 
 func newSealer(secret []byte) (sealer, error) {
@@ -64,7 +68,10 @@ func newSealer(secret []byte) (sealer, error) {
 		return sealer{}, err
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
-	return sealer{aead: aead, out: &signedOut{ends: make(map[string]int64)}}, err
+	name := sha256.Sum256(append([]byte(cookiePrefix), secret...))
+	return sealer{
+		aead: aead, cookie: cookiePrefix + hex.EncodeToString(name[:4]), out: &signedOut{ends: make(map[string]int64)},
+	}, err
 }
 
 // sealed returns the value of the cookie of a session.
@@ -73,7 +80,7 @@ func (s sealer) sealed(session session) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(cookieName))), nil
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(cookiePrefix))), nil
 }
 
 // open returns the session in a cookie. What is no session of ours, or has
@@ -83,7 +90,7 @@ func (s sealer) open(value string, now time.Time) (session, bool) {
 	if err != nil {
 		return session{}, false
 	}
-	plain, err := s.aead.Open(nil, nil, data, []byte(cookieName))
+	plain, err := s.aead.Open(nil, nil, data, []byte(cookiePrefix))
 	if err != nil {
 		return session{}, false
 	}
@@ -129,7 +136,7 @@ func (s *signedOut) has(id string) bool {
 
 // restore reads the session of a request and whether it is an administrator's.
 func (c *Console) restore(r *http.Request) (s session, admin bool) {
-	cookie, err := r.Cookie(cookieName)
+	cookie, err := r.Cookie(c.seal.cookie)
 	if err != nil {
 		return session{}, false
 	}
@@ -144,7 +151,7 @@ func (c *Console) restore(r *http.Request) (s session, admin bool) {
 // signed in any more.
 func (c *Console) keep(v *visit, s session) error {
 	cookie := &http.Cookie{
-		Name: cookieName, Path: c.opts.Prefix, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: c.seal.cookie, Path: c.opts.Prefix, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: v.r.TLS != nil || v.r.Header.Get("X-Forwarded-Proto") == "https",
 	}
 	if !s.signedIn() {

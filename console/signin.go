@@ -140,7 +140,7 @@ func (c *Console) begin(v *visit, s session, next string) error {
 	if err := c.keep(v, s); err != nil {
 		return err
 	}
-	if v.ours(next) {
+	if isLocal(next) {
 		return v.redirect(next)
 	}
 	return v.redirect("/")
