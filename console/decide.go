@@ -229,9 +229,34 @@ func readDecideForm(f url.Values) decideForm {
 	return form
 }
 
-// request is what the form asks for. The error is Invalid for a state that is no
-// JSON where JSON was chosen; everything else is for the service to refuse.
+// missing says what has to be filled in before anything can be decided, empty
+// where nothing is missing. The service takes an empty text as a state, and a
+// question by its name alone; in a form that is an oversight.
+func (f *decideForm) missing() string {
+	if strings.TrimSpace(f.State) == "" {
+		if f.Kind == stateFile {
+			return "There is nothing to decide about yet: upload a file or give the ID of one."
+		}
+		return "There is nothing to decide about yet: fill in the state."
+	}
+	if len(f.Questions) == 0 {
+		return "Nothing is asked yet: add a question."
+	}
+	for _, q := range f.Questions {
+		if strings.TrimSpace(q.Instructions) == "" && strings.TrimSpace(q.Criteria) == "" {
+			return fmt.Sprintf("The question %q asks nothing yet: fill in what is asked.", q.Name)
+		}
+	}
+	return ""
+}
+
+// request is what the form asks for. The error is Invalid for what is missing and
+// for a state that is no JSON where JSON was chosen; everything else is for the
+// service to refuse.
 func (f *decideForm) request() (*decisions.Request, error) {
+	if missing := f.missing(); missing != "" {
+		return nil, &fault.Error{Kind: fault.Invalid, Message: missing}
+	}
 	req := &decisions.Request{Model: f.Model}
 	switch f.Kind {
 	case stateJSON:

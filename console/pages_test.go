@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -323,5 +324,65 @@ func TestDeletingAnOrganizationTakesItsID(t *testing.T) {
 	}
 	if status, page := d.post("/admin/organizations/org_default/delete", url.Values{"token": {token}, "confirmed": {"org_default"}}); status != http.StatusOK || !strings.Contains(page, "There are none") {
 		t.Errorf("with its ID: %d %s", status, page)
+	}
+}
+
+func TestDecideSaysWhatIsMissing(t *testing.T) {
+	d := open(t)
+	token := d.signIn(d.key)
+	for name, test := range map[string]struct {
+		field, value, want string
+	}{
+		"no state":    {"state", " \n", "There is nothing to decide about yet: fill in the state."},
+		"no question": {"name", "", "Nothing is asked yet: add a question."},
+		"no file":     {"kind", "file", "There is nothing to decide about yet: upload a file or give the ID of one."},
+	} {
+		form := question(token)
+		if form.Set(test.field, test.value); test.field == "name" {
+			form.Del("name")
+		}
+		_, page := d.post("/decide", form)
+		if !strings.Contains(page, test.want) || strings.Contains(page, "input tokens") {
+			t.Errorf("%s: no %q in %s", name, test.want, page)
+		}
+	}
+	form := question(token)
+	form.Set("type", "noul")
+	form.Set("instructions", " ")
+	form.Set("criteria", "")
+	want := html.EscapeString(`The question "team" asks nothing yet: fill in what is asked.`)
+	if _, page := d.post("/decide", form); !strings.Contains(page, want) || strings.Contains(page, "input tokens") {
+		t.Errorf("no %q in %s", want, page)
+	}
+}
+
+// TestNoLinkIsBroken follows every link of every page of a new installation.
+func TestNoLinkIsBroken(t *testing.T) {
+	d := open(t)
+	d.signIn(adminKey)
+	d.signIn(d.key)
+	link := regexp.MustCompile(` href="([^"#]+)`)
+	seen := map[string]bool{}
+	for _, page := range pages {
+		_, body := d.get(page)
+		for _, found := range link.FindAllStringSubmatch(body, -1) {
+			base, err := url.Parse(d.url + "/console" + page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to, err := base.Parse(html.UnescapeString(found[1]))
+			if err != nil {
+				t.Errorf("%s has the link %q: %v", page, found[1], err)
+				continue
+			}
+			path := strings.TrimPrefix(to.String(), d.url+"/console")
+			if seen[path] {
+				continue
+			}
+			seen[path] = true
+			if status, _ := d.get(path); status != http.StatusOK {
+				t.Errorf("%s leads to %s, which answers %d", page, path, status)
+			}
+		}
 	}
 }

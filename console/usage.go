@@ -104,8 +104,8 @@ func (c *Console) showUsage(v *visit, organization, base string) error {
 		return err
 	}
 	view.Entries = page.Items
-	if n := len(page.Items); n > 0 {
-		view.Next = nextPage(page.HasMore, page.Items[n-1].ID, "") + "&" + url.Values{"month": {view.Month}, "measure": {view.Measure}}.Encode() + "#ledger"
+	if n := len(page.Items); n > 0 && page.HasMore {
+		view.Next = nextPage(true, page.Items[n-1].ID, "") + "&" + url.Values{"month": {view.Month}, "measure": {view.Measure}}.Encode() + "#ledger"
 	}
 	view.Keys = shares(totals.Keys, totals.All, view.Measure)
 	view.Names = map[string]string{}

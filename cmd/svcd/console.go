@@ -24,6 +24,8 @@ func (c config) withConsole(api http.Handler, service *svc.Service, key string, 
 	if c.secret != "" {
 		sum := sha256.Sum256([]byte(c.secret))
 		o.Secret = sum[:]
+	} else if isDatabase(c.data) {
+		o.Logger.Warn("console: sessions work on this server alone and end with it; set -console-secret (SVC_CONSOLE_SECRET) to the same text on every server of this database")
 	}
 	pages, err := console.New(service, o)
 	if err != nil {

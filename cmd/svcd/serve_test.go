@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -246,7 +247,12 @@ func TestConsoleSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := config{console: true, secret: strings.Repeat("s", minSecret)}
+	var log bytes.Buffer
+	c := config{console: true, data: "postgres://127.0.0.1/svc"}
+	if _, _, err := c.withConsole(http.NotFoundHandler(), service, key, console.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}); err != nil || !strings.Contains(log.String(), "-console-secret") {
+		t.Errorf("over a database without a secret: %v, logged %q", err, log.String())
+	}
+	c = config{console: true, secret: strings.Repeat("s", minSecret)}
 	first, link, err := c.withConsole(http.NotFoundHandler(), service, key, console.Options{})
 	if err != nil {
 		t.Fatal(err)
