@@ -143,6 +143,8 @@ func (c *Console) routes() {
 	c.signedIn("POST /conversations/{id}/delete", c.deleteConversation)
 	c.signedIn("GET /responses", c.responsesPage)
 	c.signedIn("GET /responses/{id}", c.responsePage)
+	c.signedIn("GET /responses/{id}/events", c.responseEvents)
+	c.signedIn("POST /responses/{id}/cancel", c.cancelResponse)
 	c.signedIn("POST /responses/{id}/delete", c.deleteResponse)
 	c.signedIn("GET /completions", c.completionsPage)
 	c.signedIn("GET /completions/{id}", c.completionPage)

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/console"
+	"github.com/seed-506d8e5d/svc/model"
 )
 
 const adminKey = "an-admin-key-for-tests"
@@ -32,10 +33,17 @@ type desk struct {
 	now     time.Time
 }
 
-// open starts a console on a service in memory.
+// open starts a console on a service in memory with the built-in model.
 func open(t *testing.T) *desk {
 	t.Helper()
-	service, err := svc.New(t.Context(), svc.Options{})
+	return openOn(t, nil, slog.New(slog.DiscardHandler))
+}
+
+// openOn starts a console on a service in memory over a model, nil for the
+// built-in one.
+func openOn(t *testing.T, backend model.Backend, log *slog.Logger) *desk {
+	t.Helper()
+	service, err := svc.New(t.Context(), svc.Options{Backend: backend})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +53,7 @@ func open(t *testing.T) *desk {
 		t.Fatal(err)
 	}
 	d.console, err = console.New(service, console.Options{
-		AdminKey: adminKey, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return d.now },
+		AdminKey: adminKey, Logger: log, Now: func() time.Time { return d.now },
 	})
 	if err != nil {
 		t.Fatal(err)

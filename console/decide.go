@@ -118,8 +118,8 @@ func (c *Console) showDecide(v *visit, form decideForm) error {
 		form.Questions[i].Number = i
 	}
 	form.CanAdd = len(form.Questions) < decisions.MaxQuestions
-	if v.r.Header.Get("HX-Request") != "" {
-		return v.part("decide", "form", form)
+	if v.fragmentAsked() {
+		return v.fragment("decide", "form", form)
 	}
 	return v.render("decide", "Decide", form)
 }

@@ -155,7 +155,7 @@ func (c *Console) fileAttached(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.part("files", "attached", view)
+	return v.fragment("files", "attached", view)
 }
 
 // viewFile reads the file that the path names.
@@ -195,7 +195,7 @@ func (c *Console) fileStatus(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.part("files", "row", f)
+	return v.fragment("files", "row", f)
 }
 
 // fileContent sends a file as it was uploaded, never to be shown in place.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"path"
@@ -216,8 +217,12 @@ func (v *visit) render(name, title string, data any) error {
 	return v.html(body.Bytes())
 }
 
-// part shows a piece of a page, for a script that puts it in.
-func (v *visit) part(name, block string, data any) error {
+// fragmentAsked reports whether static/console.js asks for a piece of the page
+// instead of the whole.
+func (v *visit) fragmentAsked() bool { return v.r.Header.Get("X-Console-Fragment") != "" }
+
+// fragment shows a piece of a page, for a script that puts it in.
+func (v *visit) fragment(name, block string, data any) error {
 	var body bytes.Buffer
 	if err := v.c.pages[name].ExecuteTemplate(&body, block, data); err != nil {
 		return err
@@ -261,19 +266,38 @@ var errNoPage = &fault.Error{Kind: fault.NotFound, Message: "There is no such pa
 // fail shows an error.
 func (v *visit) fail(err error) {
 	e := fault.From(err)
-	if e.Kind == fault.Internal {
-		v.c.opts.Logger.ErrorContext(v.ctx(), "console: internal error", "path", clip(128, v.r.URL.Path), "err", err)
-	}
+	v.logFailure("", e)
 	if v.w.begun {
 		panic(http.ErrAbortHandler)
 	}
 	v.status = statusOf(e.Kind)
-	if v.r.Header.Get("HX-Request") != "" {
-		v.status = http.StatusOK // the script shows what it is given in the page's place for it
-		_ = v.part("error", "error", e.Message)
+	if v.fragmentAsked() {
+		_ = v.fragment("error", "error", e.Message)
 		return
 	}
 	_ = v.render("error", "That did not work", e.Message)
+}
+
+// logFailure logs the cause of an error that is not the visitor's: an internal
+// one, or that of a model server or a store. The ID is that of the response that
+// failed, if there is one.
+func (v *visit) logFailure(response string, e *fault.Error) {
+	level := slog.LevelWarn
+	switch e.Kind {
+	case fault.Internal:
+		level = slog.LevelError
+	case fault.Upstream, fault.Unavailable:
+	default:
+		return
+	}
+	attrs := []slog.Attr{slog.String("path", clip(128, v.r.URL.Path)), slog.String("organization", v.caller.Organization), slog.String("error", e.Code)}
+	if response != "" {
+		attrs = append(attrs, slog.String("response", response))
+	}
+	if e.Err != nil {
+		attrs = append(attrs, slog.String("cause", e.Err.Error()))
+	}
+	v.c.opts.Logger.LogAttrs(v.ctx(), level, "console: request failed", attrs...)
 }
 
 // recover turns a panic into an internal error.

@@ -3,9 +3,11 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -32,6 +34,7 @@ type respondForm struct {
 	Calls        []*conversations.FunctionCall // of the last turn, which wait for their outputs
 	Search       bool
 	Tools        string
+	Text         string // what the message begins with: that of a turn to be tried again
 	Wrong        string // why the turns shown cannot be continued
 }
 
@@ -45,6 +48,8 @@ type turnView struct {
 	Input    []itemView
 	Output   []itemView
 	Tokens   string
+	Running  bool // whether it is still being made
+	Ended    bool // whether a turn can continue from it
 	Snippets []snippet
 }
 
@@ -99,9 +104,13 @@ func viewItem(item conversations.Item) itemView {
 }
 
 func viewTurn(r *responses.Response, input []conversations.Item) turnView {
-	t := turnView{ID: r.ID, Status: string(r.Status), Model: r.Echo.Model, Input: viewItems(input), Output: viewItems(r.Output)}
+	t := turnView{
+		ID: r.ID, Status: string(r.Status), Model: r.Echo.Model, Input: viewItems(input), Output: viewItems(r.Output),
+		Running: r.Status == responses.InProgress,
+	}
+	t.Ended = !t.Running && r.Status != responses.Failed && r.Status != responses.Cancelled
 	if r.Error != nil {
-		t.Error = r.Error.Message
+		t.Error = fmt.Sprintf("%s (%s) The server's log has the cause beside %s.", r.Error.Message, r.Error.Code, r.ID)
 	}
 	if u := r.Usage; u != nil {
 		t.Tokens = fmt.Sprintf("%d in, %d out", u.InputTokens, u.OutputTokens)
@@ -133,14 +142,15 @@ func (c *Console) showRespond(v *visit, form respondForm) error {
 
 // readTurns follows the turns back from the one that is continued.
 func (c *Console) readTurns(v *visit, form *respondForm) error {
-	for id := form.Previous; id != ""; {
+	last := form.Previous
+	for id := last; id != ""; {
 		if len(form.Turns) == maxTurns {
 			form.Earlier = id
 			break
 		}
 		r, err := c.service.Response(v.ctx(), v.caller, id)
 		if err != nil {
-			if id != form.Previous && fault.From(err).Kind == fault.NotFound {
+			if id != last && fault.From(err).Kind == fault.NotFound {
 				break // an earlier one was deleted
 			}
 			return err
@@ -149,10 +159,10 @@ func (c *Console) readTurns(v *visit, form *respondForm) error {
 		if err != nil {
 			return err
 		}
-		if id == form.Previous {
-			form.continues(r)
-		}
 		turn := viewTurn(r, input.Items)
+		if len(form.Turns) == 0 {
+			form.continues(r, turn)
+		}
 		turn.Snippets = snippets(v.origin(), "/v1/responses", turnJSON(r, input.Items))
 		form.Turns = append([]turnView{turn}, form.Turns...)
 		id = r.Echo.PreviousResponseID
@@ -200,8 +210,17 @@ func withoutIDs(items []conversations.Item) []conversations.Item {
 }
 
 // continues sets the form up for the turn after r: the same model, tools and
-// instructions, and the outputs that r waits for.
-func (f *respondForm) continues(r *responses.Response) {
+// instructions, and the outputs that r waits for. A turn that failed is tried
+// again instead, as nothing can continue from it.
+func (f *respondForm) continues(r *responses.Response, turn turnView) {
+	if !turn.Ended && !turn.Running {
+		f.Previous = r.Echo.PreviousResponseID
+		for _, item := range turn.Input {
+			if item.Kind == "message" && item.Role == string(model.User) && !item.Partial {
+				f.Text = item.Text
+			}
+		}
+	}
 	if f.Model == "" {
 		f.Model = r.Echo.Model
 	}
@@ -215,6 +234,9 @@ func (f *respondForm) continues(r *responses.Response) {
 		tools = append(tools, tool)
 	}
 	f.Tools = toolsJSON(tools)
+	if !turn.Ended {
+		return
+	}
 	for _, item := range r.Output {
 		if call, ok := item.(*conversations.FunctionCall); ok {
 			f.Calls = append(f.Calls, call)
@@ -233,6 +255,7 @@ func (c *Console) respond(v *visit) error {
 		return err
 	}
 	if strings.Contains(v.r.Header.Get("Accept"), "text/event-stream") {
+		req.Background = !v.caller.ZeroDataRetention // the turn goes on where the page is left or loaded again
 		events, err := c.service.StreamResponse(v.ctx(), v.caller, req)
 		if err != nil {
 			return err
@@ -240,6 +263,10 @@ func (c *Console) respond(v *visit) error {
 		return c.follow(v, events)
 	}
 	r, err := c.service.CreateResponse(v.ctx(), v.caller, req)
+	if failed, ok := errors.AsType[*responses.TurnError](err); ok && !v.caller.ZeroDataRetention {
+		v.logFailure(failed.Response.ID, fault.From(err))
+		r, err = failed.Response, nil
+	}
 	if err != nil {
 		return err
 	}
@@ -339,10 +366,28 @@ func toolsJSON(tools []model.Tool) string {
 // stallTimeout is how long a browser may take no bytes of a stream.
 const stallTimeout = time.Minute
 
-// follow sends a turn as it is made, as events for static/console.js: "text" with
-// the next piece of a message, "item" with the HTML of an item that is complete,
-// "end" with the response's ID or "unkept" with why it has no page, and "wrong"
-// with why there is none.
+// responseEvents sends a turn that runs, from its beginning, to a page that was
+// loaded meanwhile.
+func (c *Console) responseEvents(v *visit) error {
+	events, err := c.service.ReplayResponse(v.ctx(), v.caller, v.r.PathValue("id"), -1)
+	if err != nil {
+		return err
+	}
+	return c.follow(v, events)
+}
+
+func (c *Console) cancelResponse(v *visit) error {
+	id := v.r.PathValue("id")
+	if _, err := c.service.CancelResponse(v.ctx(), v.caller, id); err != nil && !fault.Is(err, fault.Invalid) {
+		return err // an Invalid one has ended meanwhile
+	}
+	return v.redirect("/respond?response=" + url.QueryEscape(id))
+}
+
+// follow sends a turn as it is made, as events for static/console.js: "begun" with
+// the response's ID, "text" with the next piece of a message, "item" with the HTML
+// of an item that is complete, "end" with the ID of a response whose page shows how
+// it ended or "unkept" with why it has no page, and "wrong" with why there is none.
 func (c *Console) follow(v *visit, events iter.Seq2[responses.Event, error]) error {
 	rc := http.NewResponseController(v.w.ResponseWriter)
 	send := func(event string, data any) bool {
@@ -358,6 +403,10 @@ func (c *Console) follow(v *visit, events iter.Seq2[responses.Event, error]) err
 		return rc.Flush() == nil
 	}
 	for event, err := range events {
+		if failed, ok := errors.AsType[*responses.TurnError](err); ok {
+			v.logFailure(failed.Response.ID, fault.From(err))
+			return nil // its last event was sent
+		}
 		if err != nil && !v.w.begun {
 			return err
 		}
@@ -376,6 +425,8 @@ func (c *Console) follow(v *visit, events iter.Seq2[responses.Event, error]) err
 // listens.
 func (c *Console) pass(v *visit, event responses.Event, send func(string, any) bool) bool {
 	switch event.Type {
+	case responses.EventCreated:
+		return v.caller.ZeroDataRetention || send("begun", event.Response.ID)
 	case responses.EventTextDelta:
 		return send("text", event.Text)
 	case responses.EventItemDone:
@@ -385,10 +436,10 @@ func (c *Console) pass(v *visit, event responses.Event, send func(string, any) b
 		}
 		return send("item", html)
 	case responses.EventError:
-		return send("wrong", event.Error.Message)
-	case responses.EventCompleted:
+		return !v.caller.ZeroDataRetention || send("wrong", event.Error.Message)
+	case responses.EventCompleted, responses.EventFailed:
 		if v.caller.ZeroDataRetention {
-			return send("unkept", unkept)
+			return event.Type == responses.EventFailed || send("unkept", unkept)
 		}
 		return send("end", event.Response.ID)
 	}
@@ -402,11 +453,9 @@ func (c *Console) itemHTML(item conversations.Item) (string, error) {
 	return b.String(), err
 }
 
-// reason is an error as a visitor reads it; an internal one is logged.
+// reason is an error as a visitor reads it; its cause is logged.
 func (v *visit) reason(err error) string {
 	e := fault.From(err)
-	if e.Kind == fault.Internal {
-		v.c.opts.Logger.ErrorContext(v.ctx(), "console: internal error", "path", clip(128, v.r.URL.Path), "err", err)
-	}
+	v.logFailure("", e)
 	return e.Message
 }

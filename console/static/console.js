@@ -44,6 +44,43 @@ function rememberDecision() {
   remember("decide", Object.keys(questions).join(", ") + ": " + text, prefix + "/decide?request=" + encodeURIComponent(request));
 }
 
+// --- pieces of pages ---
+
+// The server sends a piece of the page instead of the whole to who asks so.
+const asked = { "X-Console-Fragment": "1" };
+
+function nodesOf(html) {
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  return holder.content;
+}
+
+// load puts in the pieces below root that are marked with where they come from,
+// and asks again for those that come back marked.
+function load(root) {
+  for (const place of root.querySelectorAll("[data-load]")) {
+    setTimeout(async () => {
+      const answer = await fetch(place.dataset.load, { headers: asked });
+      const parent = place.parentNode;
+      if (!parent) return; // it was removed meanwhile
+      place.replaceWith(nodesOf(await answer.text()));
+      load(parent);
+    }, Number(place.dataset.delay || 0));
+  }
+}
+
+// replace sends a form, and puts the answer in the place that the form names.
+async function replace(form, submitter) {
+  for (const button of form.querySelectorAll("button.primary")) button.disabled = true;
+  const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form, submitter)), headers: asked });
+  const place = document.getElementById(form.dataset.replaces);
+  place.replaceChildren(nodesOf(await answer.text()));
+  load(place);
+  rememberDecision();
+  const answers = document.getElementById("answers");
+  if (answers?.dataset.request && answers.getBoundingClientRect().top > innerHeight) answers.scrollIntoView();
+}
+
 // --- copying ---
 
 async function copy(button, text) {
@@ -66,10 +103,10 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.dataset.confirm && !confirm(form.dataset.confirm)) event.preventDefault();
   if ("signout" in form.dataset) for (const name of ["decide", "respond"]) localStorage.removeItem("svc." + name);
-  if ("respond" in form.dataset && !event.defaultPrevented) {
-    event.preventDefault();
-    respond(form);
-  }
+  if (event.defaultPrevented) return;
+  if ("respond" in form.dataset || "replaces" in form.dataset) event.preventDefault();
+  if ("respond" in form.dataset) respond(form);
+  if ("replaces" in form.dataset) replace(form, event.submitter);
 });
 
 document.addEventListener("change", (event) => {
@@ -99,7 +136,7 @@ async function upload(form, where, files) {
   for (const file of files) {
     const body = new FormData();
     body.append("file", file);
-    const answer = await fetch(prefix + "/files", { method: "POST", body, headers: { Accept: "application/json", "X-Console-Token": token(), "HX-Request": "true" } });
+    const answer = await fetch(prefix + "/files", { method: "POST", body, headers: { Accept: "application/json", "X-Console-Token": token(), ...asked } });
     if (!answer.headers.get("Content-Type")?.startsWith("application/json")) {
       problem(form, textOf(await answer.text()));
       continue;
@@ -118,7 +155,7 @@ function attach(form, where, file) {
   const line = document.createElement("li");
   const about = document.createElement("div");
   const path = prefix + "/files/" + encodeURIComponent(file.id) + "/attached";
-  for (const [name, value] of [["get", path], ["trigger", "load"], ["swap", "outerHTML"]]) about.setAttribute("hx-" + name, value);
+  about.dataset.load = path;
   line.append(about);
   if (where === "file") {
     const kind = form.querySelector("[name=kind]");
@@ -140,7 +177,7 @@ function attach(form, where, file) {
     line.append(input, remove);
     list.append(line);
   }
-  htmx.process(line);
+  load(line);
 }
 
 for (const kind of ["dragover", "dragleave", "drop"]) {
@@ -198,19 +235,18 @@ async function respond(form) {
   turn.setAttribute("aria-label", "Turn");
   if (said) turn.append(article("user", said));
   document.getElementById("turns").append(turn);
+  const body = new URLSearchParams(new FormData(form));
   button.disabled = true;
+  form.elements.text.value = "";
   try {
-    const answer = await fetch(form.action, {
-      method: "POST", body: new URLSearchParams(new FormData(form)),
-      headers: { Accept: "text/event-stream", "X-Console-Token": token(), "HX-Request": "true" },
-    });
-    if (!answer.headers.get("Content-Type")?.startsWith("text/event-stream")) throw new Error(textOf(await answer.text()));
-    await follow(answer.body, form, turn, said);
+    const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/event-stream", "X-Console-Token": token(), ...asked } });
+    await follow(answer, turn, said);
   } catch (error) {
     problem(form, error.message);
     if (turn.childElementCount < 2) turn.remove();
-    button.disabled = false;
+    form.elements.text.value ||= said;
   }
+  button.disabled = false;
 }
 
 function note(text) {
@@ -220,40 +256,76 @@ function note(text) {
   return line;
 }
 
-async function follow(body, form, turn, said) {
+const responsePage = (id) => prefix + "/respond?response=" + encodeURIComponent(id);
+
+// follow shows a turn as it is made. From its beginning on the address is that of
+// the turn, so that the page can be loaded again.
+async function follow(answer, turn, said) {
+  if (!answer.headers.get("Content-Type")?.startsWith("text/event-stream")) throw new Error(textOf(await answer.text()));
   let open = null;
-  for await (const { event, data } of eventsOf(body)) {
-    if (event === "text") {
+  for await (const { event, data } of eventsOf(answer.body)) {
+    if (event === "begun" && said !== undefined) {
+      history.replaceState(null, "", responsePage(data));
+      remember("respond", said || data, responsePage(data));
+      turn.append(stop(data));
+    } else if (event === "text") {
       if (!open) turn.append(open = article("assistant", ""));
       open.querySelector("pre").textContent += data;
     } else if (event === "item") {
-      const item = new DOMParser().parseFromString(data, "text/html").querySelector("article");
+      const item = nodesOf(data);
       open ? open.replaceWith(item) : turn.append(item);
       open = null;
     } else if (event === "wrong") {
       throw new Error(data);
     } else if (event === "unkept") {
       turn.append(note(data));
-      form.querySelector("button.primary").disabled = false;
-      form.elements.text.value = "";
       return;
     } else if (event === "end") {
-      const href = prefix + "/respond?response=" + encodeURIComponent(data);
-      remember("respond", said || data, href);
-      location.assign(href);
+      await refresh();
       return;
     }
   }
-  throw new Error("The answer broke off.");
+  throw new Error("The answer broke off. Load the page again to see what there is of it.");
+}
+
+// stop is a form that ends a turn.
+function stop(id) {
+  const form = document.createElement("form");
+  form.method = "post";
+  form.action = prefix + "/responses/" + encodeURIComponent(id) + "/cancel";
+  const field = document.createElement("input");
+  field.type = "hidden";
+  field.name = "token";
+  field.value = token();
+  const button = document.createElement("button");
+  button.textContent = "Stop";
+  form.append(field, button);
+  return form;
+}
+
+// refresh shows the page as it is now, where it was scrolled to. What has been
+// written into the form for the next turn stays.
+async function refresh() {
+  const page = new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html");
+  const written = document.getElementById("text")?.value;
+  const y = scrollY;
+  document.querySelector("main").replaceWith(document.adoptNode(page.querySelector("main")));
+  const text = document.getElementById("text");
+  if (text && written) text.value = written;
+  scrollTo(0, y);
+  start();
 }
 
 // --- start ---
 
-document.addEventListener("htmx:afterSwap", () => {
+function start() {
+  load(document);
+  showRemembered();
   rememberDecision();
-  const answers = document.getElementById("answers");
-  if (answers?.dataset.request && answers.getBoundingClientRect().top > innerHeight) answers.scrollIntoView();
-});
+  for (const place of document.querySelectorAll("[data-follow]")) {
+    fetch(place.dataset.follow, { headers: asked }).then((answer) => follow(answer, place)).catch((error) => place.append(note(error.message)));
+  }
+}
+
 document.querySelector("header nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
-showRemembered();
-rememberDecision();
+start();
