@@ -33,7 +33,8 @@ func TestRespondWithSearch(t *testing.T) {
 		}}})
 	}))
 	v := asking(t, web)
-	v.submit("#respond button.primary")
+	v.click("#respond button.primary")
+	v.says(".turnfoot", "completed")
 	v.searched(<-asked)
 	var again bool
 	v.do(chromedp.Evaluate(`document.querySelector("[name=search]").checked`, &again))
