@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/seed-506d8e5d/svc/accounts"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage/backup"
 )
 
@@ -131,5 +130,5 @@ func (s *Service) StoreSize() (int64, error) { return s.store.Size() }
 // where the store cannot be read as a whole, Unavailable where the store failed on
 // the way, or that of w.
 func (s *Service) Backup(ctx context.Context, w io.Writer) error {
-	return stored.Error(backup.Write(ctx, s.store, w))
+	return backup.Write(ctx, s.store, w)
 }

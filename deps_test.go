@@ -20,7 +20,7 @@ const module = "github.com/seed-506d8e5d/svc"
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
 	"cmd/svcd": {"", "cmd/svcd/reader", "decisions", "decisions/calibration", "decisions/evaluation", "console", "driver", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
-		"files", "telemetry", "internal/repeat"},
+		"files", "telemetry", "internal/background"},
 	"cmd/svcd/reader": {"files"},
 	"console":         {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses"},
 	"examples":        {"", "*"},
@@ -31,10 +31,10 @@ var edges = map[string][]string{
 
 	"client": {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "model", "page", "responses"},
 
-	"telemetry": {"", "driver", "fault", "files", "internal/answer", "model", "responses/websearch", "storage"},
+	"telemetry": {"", "driver", "fault", "files", "model", "responses/websearch", "storage"},
 
 	"accounts":                {"fault", "idempotency", "internal/*", "page", "replicas", "storage"},
-	"replicas":                {"storage", "internal/repeat"},
+	"replicas":                {"storage", "internal/background"},
 	"chat":                    {"accounts", "fault", "internal/*", "model", "page", "storage"},
 	"conversations":           {"accounts", "fault", "internal/*", "model", "page", "replicas", "storage"},
 	"decisions":               {"accounts", "decisions/calibration", "fault", "internal/*", "model", "page", "storage"},
@@ -52,7 +52,7 @@ var edges = map[string][]string{
 	"files/wordtext":          {"files/doctext", "files/docxtext", "files/reading", "files/rtftext"},
 	"idempotency":             {"fault", "internal/*", "storage"},
 	"responses":               {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/websearch", "storage"},
-	"responses/websearch":     {"internal/guard"},
+	"responses/websearch":     {"internal/background"},
 
 	"model":             {"driver", "fault"},
 	"model/builtin":     {"fault", "internal/*", "model"},
@@ -60,42 +60,36 @@ var edges = map[string][]string{
 	"model/modeltest":   {"driver", "fault", "internal/*", "model"},
 	"model/openai":      {"fault", "internal/*", "model"},
 
-	"storage":                  {"driver", "internal/jsonout"},
+	"storage":                  {"driver", "fault", "internal/jsonout"},
 	"storage/backup":           {"storage"},
-	"storage/badgerstore":      {"storage", "storage/internal/*", "internal/repeat"},
+	"storage/badgerstore":      {"storage", "storage/internal/*", "internal/background"},
 	"storage/internal/occ":     {"storage", "storage/internal/txn"},
 	"storage/internal/txn":     {"storage"},
 	"storage/internal/wal":     {},
 	"storage/internal/waltest": {"storage/internal/wal"},
 	"storage/memstore":         {"storage", "storage/internal/*"},
-	"storage/pgstore":          {"storage", "storage/internal/*", "internal/repeat"},
+	"storage/pgstore":          {"storage", "storage/internal/*", "internal/background"},
 	"storage/pgstore/pgtest":   {},
 	"storage/storagetest":      {"driver", "storage"},
 
 	"driver":              {},
 	"fault":               {},
-	"internal/guard":      {},
-	"page":                {},
-	"internal/answer":     {},
-	"internal/defaults":   {"internal/ids"},
+	"page":                {"fault", "storage"},
+	"internal/background": {},
 	"internal/format":     {"storage"},
-	"internal/generation": {"fault", "internal/guard", "internal/schema", "model"},
+	"internal/generation": {"fault", "internal/schema", "model"},
 	"internal/ids":        {},
 	"internal/jsonin":     {"fault"},
 	"internal/jsonout":    {},
 	"internal/logprobs":   {"internal/jsonout", "model"},
-	"internal/metadata":   {"fault"},
-	"internal/paging":     {"fault", "page", "storage"},
-	"internal/repeat":     {},
 	"internal/schema":     {"fault"},
-	"internal/stored":     {"fault", "storage"},
 }
 
 // network and processes are what only the packages named may touch: nothing
 // below httpapi knows HTTP but the clients, and nothing but the programs knows
 // flags.
 var restricted = map[string][]string{
-	"net/http": {"client", "cmd/svcd", "console", "examples", "httpapi", "internal/answer", "model/llamaserver", "model/openai", "responses/websearch", "telemetry"},
+	"net/http": {"client", "cmd/svcd", "console", "examples", "httpapi", "model/llamaserver", "model/openai", "responses/websearch", "telemetry"},
 	"flag":     {"cmd/svcd", "examples"},
 	"os/exec":  {"cmd/svcd", "files", "model/llamaserver", "storage/pgstore/pgtest"},
 }

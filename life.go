@@ -11,8 +11,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/repeat"
-	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -136,7 +135,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	if err := s.life.err(); err != nil {
 		return err
 	}
-	return stored.Writable(ctx, s.store)
+	return s.store.Writable(ctx)
 }
 
 // Shutdown refuses new work from now on (Unavailable), lets the work that runs
@@ -201,7 +200,7 @@ func (s *Service) recoverAlways(ctx context.Context) {
 		}
 	}
 	once()
-	repeat.Every(ctx, recoverEvery, s.replicas.Departed(), once)
+	background.Every(ctx, recoverEvery, s.replicas.Departed(), once)
 }
 
 // recover takes up what processes that are not alive have noted that they may

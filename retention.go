@@ -9,7 +9,7 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/responses"
 )
 
@@ -23,7 +23,7 @@ const sweepLease = "retention"
 // any longer and what is left of those that were deleted. A failure is logged and
 // stops nobody: the next time tries again.
 func (s *Service) sweep(ctx context.Context) {
-	repeat.Every(ctx, sweepEvery, nil, func() {
+	background.Every(ctx, sweepEvery, nil, func() {
 		held, err := s.replicas.Lease(ctx, sweepLease)
 		if err != nil {
 			s.sweepFailed(ctx, "", err)

@@ -21,6 +21,7 @@
 package svc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,10 +37,9 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/idempotency"
-	"github.com/seed-506d8e5d/svc/internal/defaults"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/internal/format"
 	"github.com/seed-506d8e5d/svc/internal/ids"
-	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/builtin"
 	"github.com/seed-506d8e5d/svc/replicas"
@@ -189,7 +189,10 @@ type state struct {
 // one.
 func New(ctx context.Context, o Options) (*Service, error) {
 	s := &Service{state: &state{life: newLife(), aliases: o.Aliases}}
-	s.now, _, s.log = defaults.For(o.Now, nil, o.Logger)
+	if s.now = o.Now; s.now == nil {
+		s.now = time.Now
+	}
+	s.log = cmp.Or(o.Logger, slog.Default())
 	if o.Store == nil {
 		o.Store = memstore.New()
 		s.closers = append(s.closers, o.Store.Close)
@@ -219,7 +222,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	s.background.Go(func() { s.recoverAlways(s.life.cancelled) })
 	s.background.Go(func() { s.sweep(s.life.cancelled) })
 	if s.replicas.Shared() {
-		s.background.Go(func() { repeat.Every(s.life.cancelled, clearEvery, nil, s.conversations.ClearLines) })
+		s.background.Go(func() { background.Every(s.life.cancelled, clearEvery, nil, s.conversations.ClearLines) })
 	}
 	return s, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -52,7 +51,7 @@ func (s *Service) settle(ctx context.Context, c Caller, use Use, also func(stora
 			return Entry{}, refused
 		}
 		if err != nil {
-			return Entry{}, stored.Error(err)
+			return Entry{}, err
 		}
 	}
 	if err := s.own.Settle(ctx, c, use); err != nil {

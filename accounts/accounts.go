@@ -18,6 +18,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -27,8 +28,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/idempotency"
-	"github.com/seed-506d8e5d/svc/internal/defaults"
-	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -157,7 +157,13 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		}
 		s.joined = true
 	}
-	s.now, s.newID, s.log = defaults.For(o.Now, o.NewID, o.Log)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = ids.New
+	}
+	s.now, s.newID, s.log = o.Now, o.NewID, cmp.Or(o.Log, slog.Default())
 	if err := s.defaultPrices.check(); err != nil {
 		return nil, err
 	}
@@ -182,7 +188,7 @@ func (s *Service) Close() error {
 		s.running.wg.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
 		defer cancel()
-		err = stored.Error(s.flushLastUsed(ctx))
+		err = s.flushLastUsed(ctx)
 		if s.joined {
 			err = errors.Join(err, s.replicas.Close())
 		}

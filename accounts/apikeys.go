@@ -10,7 +10,6 @@ import (
 	"errors"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -195,7 +194,7 @@ func (s *Service) CreateKey(ctx context.Context, n NewKey) (APIKey, error) {
 		return errors.Join(s.putKey(tx, record), s.actor.Claim.Did(tx, record.ID))
 	})
 	if err != nil {
-		return APIKey{}, stored.Error(err)
+		return APIKey{}, err
 	}
 	key := record.show(0)
 	key.Secret = secret
@@ -301,7 +300,7 @@ func (s *Service) Key(ctx context.Context, id string) (APIKey, error) {
 		return err
 	})
 	if err != nil {
-		return APIKey{}, stored.Error(err)
+		return APIKey{}, err
 	}
 	return key, s.setUse(ctx, &key)
 }
@@ -340,7 +339,7 @@ func (s *Service) UpdateKey(ctx context.Context, id string, u KeyUpdate) (APIKey
 		return errors.Join(s.record(tx, ActionUpdateKey, id, u), s.replicas.Changed(tx))
 	})
 	if err != nil {
-		return APIKey{}, stored.Error(err)
+		return APIKey{}, err
 	}
 	return key, s.setUse(ctx, &key)
 }
@@ -366,7 +365,7 @@ func (r *keyRecord) change(u KeyUpdate) (err error) {
 // authenticated by it. The error is NotFound where there is no such key.
 func (s *Service) RevokeKey(ctx context.Context, id string) error {
 	defer s.forget() // after an error, too: nobody may know whether it was written
-	return stored.Error(s.store.Update(ctx, system, func(tx storage.Tx) error {
+	return s.store.Update(ctx, system, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
 		record, err := getKeyRecord(tx, id)
 		if err != nil {
@@ -382,5 +381,5 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 			}
 		}
 		return errors.Join(s.record(tx, ActionRevokeKey, id, nil), s.replicas.Changed(tx))
-	}))
+	})
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/seed-506d8e5d/svc/internal/paging"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -117,7 +115,7 @@ const maxPage = 1000
 // namespace are prefix and their ID, which begins with kind; empty is any.
 func listSystem[T any](ctx context.Context, s *Service, prefix, kind string, p page.Params,
 	decode func(storage.Tx, storage.Entry) (T, error)) (page.Page[T], error) {
-	p, err := paging.Within(p, maxPage, kind)
+	p, err := page.Within(p, maxPage, kind)
 	if err != nil {
 		return page.Page[T]{}, err
 	}
@@ -128,11 +126,11 @@ func listSystem[T any](ctx context.Context, s *Service, prefix, kind string, p p
 	var result page.Page[T]
 	err = s.store.View(ctx, system, func(tx storage.Tx) error {
 		var err error
-		result, err = paging.Read(tx, paging.Range(p, []byte(prefix), after), p.Limit, func(e storage.Entry) (T, bool, error) {
+		result, err = page.Read(tx, page.Range(p, []byte(prefix), after), p.Limit, func(e storage.Entry) (T, bool, error) {
 			item, err := decode(tx, e)
 			return item, true, err
 		})
 		return err
 	})
-	return result, stored.Error(err)
+	return result, err
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -175,7 +174,7 @@ func (s *Service) CallerFor(ctx context.Context, organization string) (Caller, e
 		return err
 	})
 	if err != nil {
-		return Caller{}, stored.Error(err)
+		return Caller{}, err
 	}
 	if err := record.refusal(); err != nil {
 		return Caller{}, err

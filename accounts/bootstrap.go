@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -41,7 +40,7 @@ func (s *Service) Bootstrap(ctx context.Context, key string) (created string, er
 		return err
 	})
 	if err != nil || !missing {
-		return "", stored.Error(err)
+		return "", err
 	}
 	if err := s.EnsureDefault(ctx); err != nil {
 		return "", err
@@ -55,7 +54,7 @@ func (s *Service) Bootstrap(ctx context.Context, key string) (created string, er
 		return s.putKey(tx, record)
 	})
 	if err != nil || !missing || key != "" {
-		return "", stored.Error(err)
+		return "", err
 	}
 	return secret, nil
 }
@@ -73,13 +72,13 @@ func (s *Service) EnsureDefault(ctx context.Context) error {
 		return err
 	})
 	if err != nil || !missing {
-		return stored.Error(err)
+		return err
 	}
 	// The credits come first, as in CreateOrganization.
 	if err := s.grantFirst(ctx); err != nil {
 		return err
 	}
-	return stored.Error(s.store.Update(ctx, system, func(tx storage.Tx) error {
+	return s.store.Update(ctx, system, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
 		err := absent(tx, DefaultOrganization)
 		if fault.Is(err, fault.Conflict) {
@@ -89,7 +88,7 @@ func (s *Service) EnsureDefault(ctx context.Context) error {
 			return err
 		}
 		return s.putDefault(tx)
-	}))
+	})
 }
 
 // none reports whether a range has no keys.
@@ -117,7 +116,7 @@ func (s *Service) grantFirst(ctx context.Context) error {
 		s.ledger(DefaultOrganization).loaded.Store(false)
 		return nil
 	}
-	return stored.Error(err)
+	return err
 }
 
 // putDefault writes the organization default and the audit entry of its creation.

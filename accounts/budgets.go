@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -165,7 +164,7 @@ func (s *Service) spent(ctx context.Context, organization, key string, p Period,
 	read := time.Now()
 	spent, err := s.readSpent(ctx, organization, key, period)
 	if err != nil {
-		return 0, stored.Error(err)
+		return 0, err
 	}
 	one.mu.Lock()
 	defer one.mu.Unlock()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -53,13 +52,13 @@ func (s *Service) AddCreditsOnce(ctx context.Context, id string, amount Micros, 
 		return err
 	})
 	if err != nil {
-		return o, false, stored.Error(err)
+		return o, false, err
 	}
 	if replayed, err = s.granted(ctx, id, amount, key); err == nil && !replayed {
 		replayed, err = s.grant(ctx, id, amount, key)
 	}
 	if err != nil {
-		return o, false, stored.Error(err)
+		return o, false, err
 	}
 	o, err = s.withCredits(ctx, record)
 	return o, replayed, err
@@ -189,7 +188,7 @@ func (s *Service) SettleGrants(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return stored.Error(err)
+		return err
 	}
 	var failed []error
 	for _, grant := range due {

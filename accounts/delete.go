@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -46,9 +45,9 @@ func (s *Service) DeleteOrganization(ctx context.Context, id string) error {
 	})
 	s.forget()
 	if err != nil {
-		return stored.Error(err)
+		return err
 	}
-	return stored.Error(s.erase(ctx, id))
+	return s.erase(ctx, id)
 }
 
 // SweepDeleted goes on with deletions that were interrupted, and removes what

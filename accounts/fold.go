@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -62,7 +61,7 @@ func (s *Service) sums(ctx context.Context, organization string) (sums, error) {
 		}
 		return nil
 	})
-	return result, stored.Error(err)
+	return result, err
 }
 
 // readLedger reads the checkpoint and the entries in lanes from ranges of keys

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/repeat"
-	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -227,7 +226,7 @@ func (s *Service) look(ctx context.Context, l *ledger) error {
 // answers could not be stored or charged. Afford does no I/O once the balance is
 // known. It is called before any model is.
 func (s *Service) Afford(ctx context.Context, c Caller) error {
-	if err := stored.Writable(ctx, s.store); err != nil {
+	if err := s.store.Writable(ctx); err != nil {
 		return err
 	}
 	if s.own != nil {
@@ -274,7 +273,7 @@ func (s *Service) post(ctx context.Context, c Caller, e Entry, also func(storage
 		if err == nil {
 			return p.entry, nil
 		}
-		if !away || time.Since(begun) > postFor || !repeat.Pause(ctx, postEvery) {
+		if !away || time.Since(begun) > postFor || !background.Sleep(ctx, postEvery) {
 			return Entry{}, err
 		}
 	}
@@ -331,7 +330,7 @@ func (p *posting) try(ctx context.Context) error {
 		// Whether an earlier try has written the entry, and whether the balance was
 		// read since, is for the store to say: it is read again before it is used.
 		l.loaded.Store(false)
-		return stored.Error(err)
+		return err
 	}
 	l.mine.Add(int64(e.Amount))
 	l.spend(p.caller, *e)

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -171,7 +170,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		return Organization{}, fault.Invalidf("credits", "credits must be 0 to %s dollars.", maxAmount)
 	}
 	if err := s.store.View(ctx, system, func(tx storage.Tx) error { return absent(tx, record.ID) }); err != nil {
-		return Organization{}, stored.Error(err)
+		return Organization{}, err
 	}
 	// The credits come first: should the process die before the organization is
 	// written, there is a ledger that nobody knows of, and not an organization
@@ -192,7 +191,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		return errors.Join(s.record(tx, ActionCreateOrganization, record.ID, n), s.actor.Claim.Did(tx, record.ID))
 	})
 	if err != nil {
-		return Organization{}, stored.Error(err)
+		return Organization{}, err
 	}
 	return s.withCredits(ctx, record)
 }
@@ -231,7 +230,7 @@ func (s *Service) Organization(ctx context.Context, id string) (Organization, er
 		return err
 	})
 	if err != nil {
-		return Organization{}, stored.Error(err)
+		return Organization{}, err
 	}
 	return s.withCredits(ctx, record)
 }
@@ -292,7 +291,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		return errors.Join(s.record(tx, ActionUpdateOrganization, id, u), s.replicas.Changed(tx))
 	})
 	if err != nil {
-		return Organization{}, stored.Error(err)
+		return Organization{}, err
 	}
 	return s.withCredits(ctx, record)
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -116,7 +115,7 @@ func (s *Service) Totals(ctx context.Context, organization, month string) (Total
 		err = s.catchUp(ctx, organization)
 	}
 	if err != nil {
-		return Totals{}, stored.Error(err)
+		return Totals{}, err
 	}
 	var t Totals
 	err = s.store.View(ctx, system, func(tx storage.Tx) error {
@@ -132,7 +131,7 @@ func (s *Service) Totals(ctx context.Context, organization, month string) (Total
 		}
 		return nil
 	})
-	return t, stored.Error(err)
+	return t, err
 }
 
 // totalsOf reads the totals of a kind.
@@ -181,7 +180,7 @@ func (s *Service) Count(ctx context.Context, organization string) error {
 		return err
 	})
 	if err != nil {
-		return stored.Error(err)
+		return err
 	}
 	due := false
 	err = s.store.View(ctx, storage.Namespace(organization), func(tx storage.Tx) error {
@@ -194,9 +193,9 @@ func (s *Service) Count(ctx context.Context, organization string) error {
 		return err
 	})
 	if err != nil || !due {
-		return stored.Error(err)
+		return err
 	}
-	return stored.Error(s.catchUp(ctx, organization))
+	return s.catchUp(ctx, organization)
 }
 
 const (

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/paging"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -103,7 +101,7 @@ func (s *Service) Ledger(ctx context.Context, organization string, p page.Params
 // entries returns a page of those entries of a ledger that are wanted.
 func (s *Service) entries(ctx context.Context, organization string, p page.Params, wanted func(Entry) bool) (page.Page[Entry], error) {
 	var none page.Page[Entry]
-	p, err := paging.Within(p, maxPage, "")
+	p, err := page.Within(p, maxPage, "")
 	if err != nil {
 		return none, err
 	}
@@ -120,7 +118,7 @@ func (s *Service) entries(ctx context.Context, organization string, p page.Param
 		return err
 	})
 	if err != nil {
-		return none, stored.Error(err)
+		return none, err
 	}
 	// What was written up to now gets its place, behind all that was read before.
 	// While the store cannot be written it has to wait for it.
@@ -130,13 +128,13 @@ func (s *Service) entries(ctx context.Context, organization string, p page.Param
 	var result page.Page[Entry]
 	err = s.store.View(ctx, storage.Namespace(organization), func(tx storage.Tx) error {
 		var err error
-		result, err = paging.Read(tx, paging.Range(p, []byte(entryPrefix), after), p.Limit, func(e storage.Entry) (Entry, bool, error) {
+		result, err = page.Read(tx, page.Range(p, []byte(entryPrefix), after), p.Limit, func(e storage.Entry) (Entry, bool, error) {
 			entry, err := decodeEntry(organization, e)
 			return entry, wanted(entry), err
 		})
 		return err
 	})
-	return result, stored.Error(err)
+	return result, err
 }
 
 func decodeEntry(organization string, e storage.Entry) (Entry, error) {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
-	"github.com/seed-506d8e5d/svc/internal/defaults"
+	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -73,6 +73,12 @@ func New(o Options) (*Service, error) {
 		store:     storage.Use(o.Store),
 		documents: o.Documents,
 	}
-	s.now, s.newID, _ = defaults.For(o.Now, o.NewID, nil)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = ids.New
+	}
+	s.now, s.newID = o.Now, o.NewID
 	return s, nil
 }

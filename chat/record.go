@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/logprobs"
-	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -117,7 +117,7 @@ func decodeRecord(id string, data []byte) (Completion, error) {
 			OutputTokens:    r.Output,
 			ReasoningTokens: r.Reasoning,
 		},
-		Metadata: metadata.OrEmpty(r.Metadata),
+		Metadata: generation.MetadataOrEmpty(r.Metadata),
 	}, nil
 }
 

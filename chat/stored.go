@@ -9,9 +9,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/metadata"
-	"github.com/seed-506d8e5d/svc/internal/paging"
-	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -55,7 +53,7 @@ func (s *Service) Get(ctx context.Context, caller accounts.Caller, id string) (*
 // the order of their creation, up to [MaxPage].
 func (s *Service) List(ctx context.Context, caller accounts.Caller, f Filter, p page.Params) (page.Page[Completion], error) {
 	var result page.Page[Completion]
-	p, err := paging.Within(p, MaxPage, "chatcmpl")
+	p, err := page.Within(p, MaxPage, "chatcmpl")
 	if err != nil {
 		return result, err
 	}
@@ -76,7 +74,7 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, f Filter, p 
 		case known:
 			result, err = f.tagged(tx, p)
 		default:
-			result, err = paging.Read(tx, paging.Range(p, []byte(recordPrefix), after), p.Limit, f.decode)
+			result, err = page.Read(tx, page.Range(p, []byte(recordPrefix), after), p.Limit, f.decode)
 		}
 		return err
 	})
@@ -106,7 +104,7 @@ func escaped(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"
 // completion answers, in their order, up to [MaxPage].
 func (s *Service) Messages(ctx context.Context, caller accounts.Caller, id string, p page.Params) (page.Page[StoredMessage], error) {
 	result := page.Page[StoredMessage]{Items: []StoredMessage{}}
-	p, err := paging.Within(p, MaxPage, "")
+	p, err := page.Within(p, MaxPage, "")
 	if err != nil {
 		return result, err
 	}
@@ -160,7 +158,7 @@ func messageIndex(completion, id string) (index int, ok bool) {
 
 // Update replaces the tags of a stored completion and returns it.
 func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string, tags map[string]string) (*Completion, error) {
-	if err := metadata.Check(tags); err != nil {
+	if err := generation.CheckMetadata(tags); err != nil {
 		return nil, err
 	}
 	var c Completion
@@ -172,7 +170,7 @@ func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string,
 		if err := setTags(tx, id, c.Metadata, tags); err != nil {
 			return err
 		}
-		c.Metadata = metadata.OrEmpty(tags)
+		c.Metadata = generation.MetadataOrEmpty(tags)
 		data, err := encodeRecord(&c)
 		if err != nil {
 			return err
@@ -180,14 +178,14 @@ func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string,
 		return tx.Set(recordKey(id), data)
 	})
 	if err != nil {
-		return nil, stored.Error(err)
+		return nil, err
 	}
 	return &c, nil
 }
 
 // Delete removes a stored completion and the messages of its request.
 func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string) error {
-	return stored.Error(s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
+	return s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
 		storage.UseReserve(tx)
 		c, err := get(tx, id)
 		if err != nil {
@@ -197,7 +195,7 @@ func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string)
 			return err
 		}
 		return tx.Delete(messagesKey(id))
-	}))
+	})
 }
 
 // get reads a stored completion.
@@ -217,5 +215,5 @@ func get(tx storage.Tx, id string) (Completion, error) {
 }
 
 func (s *Service) view(ctx context.Context, caller accounts.Caller, fn func(storage.Tx) error) error {
-	return stored.Error(s.store.View(ctx, caller.Namespace(), fn))
+	return s.store.View(ctx, caller.Namespace(), fn)
 }

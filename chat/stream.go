@@ -10,7 +10,6 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/generation"
-	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/internal/schema"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -110,7 +109,7 @@ func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Reques
 		ID:       s.newID(req.prefix()),
 		Created:  s.now().Unix(),
 		Model:    req.Model,
-		Metadata: metadata.OrEmpty(req.Metadata),
+		Metadata: generation.MetadataOrEmpty(req.Metadata),
 	}
 	return r, nil
 }

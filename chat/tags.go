@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/accounts"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -42,7 +41,7 @@ func (s *Service) IndexTags(ctx context.Context, caller accounts.Caller) error {
 	for {
 		done, err := s.indexSome(ctx, caller)
 		if err != nil || done {
-			return stored.Error(err)
+			return err
 		}
 	}
 }

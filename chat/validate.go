@@ -3,7 +3,6 @@ package chat
 import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/generation"
-	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/internal/schema"
 )
 
@@ -49,7 +48,7 @@ func (r *Request) check(settings *generation.Settings) (*schema.Schema, error) {
 	if r.TopLogprobs != nil && !r.Logprobs {
 		return nil, fault.Invalidf("top_logprobs", "top_logprobs may only be sent with logprobs.")
 	}
-	if err := metadata.Check(r.Metadata); err != nil {
+	if err := generation.CheckMetadata(r.Metadata); err != nil {
 		return nil, err
 	}
 	return settings.Check(names)

@@ -12,6 +12,7 @@
 package conversations
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -19,9 +20,9 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/defaults"
+	"github.com/seed-506d8e5d/svc/internal/generation"
+	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
-	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -65,7 +66,13 @@ type Service struct {
 // New returns a Service over a store, which it does not close.
 func New(o Options) *Service {
 	s := &Service{store: storage.Use(o.Store), replicas: o.Replicas, anyItems: o.AnyItems}
-	s.now, s.newID, s.log = defaults.For(o.Now, o.NewID, o.Log)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = ids.New
+	}
+	s.now, s.newID, s.log = o.Now, o.NewID, cmp.Or(o.Log, slog.Default())
 	return s
 }
 
@@ -85,7 +92,7 @@ func (c Conversation) MarshalJSON() ([]byte, error) {
 		Object    string            `json:"object"`
 		CreatedAt int64             `json:"created_at"`
 		Metadata  map[string]string `json:"metadata"`
-	}{c.ID, "conversation", c.CreatedAt, metadata.OrEmpty(c.Metadata)})
+	}{c.ID, "conversation", c.CreatedAt, generation.MetadataOrEmpty(c.Metadata)})
 }
 
 // conversationRecord is how a conversation is stored.
@@ -96,16 +103,16 @@ type conversationRecord struct {
 }
 
 func (r conversationRecord) of(id string) Conversation {
-	return Conversation{ID: id, CreatedAt: r.CreatedAt, Metadata: metadata.OrEmpty(r.Metadata), removed: r.Removed}
+	return Conversation{ID: id, CreatedAt: r.CreatedAt, Metadata: generation.MetadataOrEmpty(r.Metadata), removed: r.Removed}
 }
 
 // Create stores a new conversation with up to [MaxItems] user messages. An
 // organization with zero data retention gets a Denied error.
 func (s *Service) Create(ctx context.Context, caller accounts.Caller, tags map[string]string, items []Item) (Conversation, error) {
-	if err := errors.Join(mayStore(caller), metadata.Check(tags), s.checkItems(items)); err != nil {
+	if err := errors.Join(mayStore(caller), generation.CheckMetadata(tags), s.checkItems(items)); err != nil {
 		return Conversation{}, err
 	}
-	c := Conversation{ID: s.newID("conv"), CreatedAt: s.now().Unix(), Metadata: metadata.OrEmpty(tags)}
+	c := Conversation{ID: s.newID("conv"), CreatedAt: s.now().Unix(), Metadata: generation.MetadataOrEmpty(tags)}
 	entries := s.entries(items)
 	err := s.update(ctx, caller, func(tx storage.Tx) error {
 		if err := create(tx, c); err != nil {
@@ -150,14 +157,14 @@ func get(tx storage.Tx, id string) (Conversation, error) {
 // Update replaces all metadata of a conversation. The error is NotFound or
 // Invalid.
 func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string, tags map[string]string) (c Conversation, err error) {
-	if err := metadata.Check(tags); err != nil {
+	if err := generation.CheckMetadata(tags); err != nil {
 		return Conversation{}, err
 	}
 	err = s.update(ctx, caller, func(tx storage.Tx) error {
 		if c, err = get(tx, id); err != nil {
 			return err
 		}
-		c.Metadata = metadata.OrEmpty(tags)
+		c.Metadata = generation.MetadataOrEmpty(tags)
 		return create(tx, c)
 	})
 	return c, err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/paging"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -176,7 +175,7 @@ func (s *Service) add(tx storage.Tx, conversation string, entries []Entry) error
 // that has been deleted meanwhile, so that a list can be deleted while it is
 // read.
 func (s *Service) ListItems(ctx context.Context, caller accounts.Caller, id string, p page.Params) (items page.Page[Item], err error) {
-	if p, err = paging.Within(p, MaxPage, ""); err != nil {
+	if p, err = page.Within(p, MaxPage, ""); err != nil {
 		return items, err
 	}
 	err = s.view(ctx, caller, func(tx storage.Tx) error {
@@ -217,7 +216,7 @@ func (l *lister) list() (page.Page[Item], error) {
 	var entries []Entry
 	more := false
 	for _, branch := range branches {
-		part, err := paging.Read(l.tx, l.of(branch), l.page.Limit, func(found storage.Entry) (Entry, bool, error) {
+		part, err := page.Read(l.tx, l.of(branch), l.page.Limit, func(found storage.Entry) (Entry, bool, error) {
 			e, err := readEntry(found)
 			return e, err == nil && e.listed(), err
 		})

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -70,7 +70,7 @@ func (s *Service) line(ctx context.Context, ns storage.Namespace, conversation s
 		if first {
 			return func() { s.leave(at, own) }, nil
 		}
-		if !repeat.Pause(ctx, pause) {
+		if !background.Sleep(ctx, pause) {
 			s.leave(at, own)
 			return nil, ctx.Err()
 		}

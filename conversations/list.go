@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/accounts"
-	"github.com/seed-506d8e5d/svc/internal/paging"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -63,7 +62,7 @@ func (s *Service) ListTurns(ctx context.Context, caller accounts.Caller, p page.
 // begins with kind.
 func list[T any](ctx context.Context, s *Service, caller accounts.Caller, p page.Params, prefix, kind string,
 	decode func(id string, e storage.Entry) (T, error)) (result page.Page[T], err error) {
-	p, err = paging.Within(p, MaxPage, kind)
+	p, err = page.Within(p, MaxPage, kind)
 	if err != nil {
 		return page.Page[T]{}, err
 	}
@@ -72,7 +71,7 @@ func list[T any](ctx context.Context, s *Service, caller accounts.Caller, p page
 		after = []byte(prefix + p.After)
 	}
 	err = s.view(ctx, caller, func(tx storage.Tx) error {
-		result, err = paging.Read(tx, paging.Range(p, []byte(prefix), after), p.Limit, func(e storage.Entry) (T, bool, error) {
+		result, err = page.Read(tx, page.Range(p, []byte(prefix), after), p.Limit, func(e storage.Entry) (T, bool, error) {
 			item, err := decode(strings.TrimPrefix(string(e.Key), prefix), e)
 			return item, true, err
 		})

@@ -6,7 +6,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -25,7 +24,7 @@ func storeError(err error) error {
 	if errors.Is(err, storage.ErrTooLarge) {
 		return tooLarge(err)
 	}
-	return stored.Error(err)
+	return err
 }
 
 func tooLarge(cause error) error {

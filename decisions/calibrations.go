@@ -15,9 +15,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/decisions/calibration"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/guard"
-	"github.com/seed-506d8e5d/svc/internal/paging"
-	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -150,7 +148,7 @@ func (s *Service) Calibrate(ctx context.Context, c accounts.Caller, n *NewCalibr
 		return errors.Join(storage.SetJSON(tx, calibrationKey(made.ID), newCalibrationRecord(made)), storage.SetJSON(tx, []byte(made.key), made.ID),
 			c.Claim.Did(tx, made.ID))
 	})
-	return made, stored.Error(err)
+	return made, err
 }
 
 // labelled validates rows.
@@ -181,7 +179,7 @@ func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Inf
 	group.SetLimit(s.concurrency)
 	for i, state := range states {
 		group.Go(func() error {
-			return guard.Call(func() error {
+			return background.Recover(func() error {
 				p := parsed{state: state}
 				plans[i] = newPlan(q, orders)
 				base := model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix(), Memo: new(model.Memo)}
@@ -236,12 +234,12 @@ func (s *Service) Calibration(ctx context.Context, c accounts.Caller, id string)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, fault.Missing(CodeCalibrationNotFound, "calibration", id)
 	}
-	return found, stored.Error(err)
+	return found, err
 }
 
 // Calibrations returns a page of the organization's calibrations, 1 to 100.
 func (s *Service) Calibrations(ctx context.Context, c accounts.Caller, p page.Params) (found page.Page[Calibration], err error) {
-	if p, err = paging.Within(p, 100, "calib"); err != nil {
+	if p, err = page.Within(p, 100, "calib"); err != nil {
 		return found, err
 	}
 	var after []byte
@@ -250,14 +248,14 @@ func (s *Service) Calibrations(ctx context.Context, c accounts.Caller, p page.Pa
 	}
 	err = s.view(ctx, c, func(tx storage.Tx) error {
 		var err error
-		found, err = paging.Read(tx, paging.Range(p, []byte(calibrationPrefix), after), p.Limit, func(e storage.Entry) (Calibration, bool, error) {
+		found, err = page.Read(tx, page.Range(p, []byte(calibrationPrefix), after), p.Limit, func(e storage.Entry) (Calibration, bool, error) {
 			var record calibrationRecord
 			err := json.Unmarshal(e.Value, &record)
 			return *record.calibration(), true, err
 		})
 		return err
 	})
-	return found, stored.Error(err)
+	return found, err
 }
 
 // DeleteCalibration removes a calibration. The answers to its question are from
@@ -285,7 +283,7 @@ func (s *Service) DeleteCalibration(ctx context.Context, c accounts.Caller, id s
 	if errors.Is(err, storage.ErrNotFound) {
 		return fault.Missing(CodeCalibrationNotFound, "calibration", id)
 	}
-	return stored.Error(err)
+	return err
 }
 
 func (s *Service) view(ctx context.Context, c accounts.Caller, fn func(storage.Tx) error) error {
@@ -348,7 +346,7 @@ func (s *Service) calibrationsOf(ctx context.Context, c accounts.Caller, info mo
 		}
 		return nil
 	})
-	return found, stored.Error(err)
+	return found, err
 }
 
 // nothingBegins reports whether no key begins with a prefix.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/defaults"
+	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -66,7 +66,13 @@ func New(o Options) *Service {
 	if o.Store != nil {
 		s.store = storage.Use(o.Store)
 	}
-	s.now, s.newID, _ = defaults.For(o.Now, o.NewID, nil)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = ids.New
+	}
+	s.now, s.newID = o.Now, o.NewID
 	if s.concurrency <= 0 {
 		s.concurrency = DefaultConcurrency
 	}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/guard"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -189,7 +189,7 @@ func (s *Service) decide(ctx context.Context, own *share, about *subject, plans 
 	}
 	defer own.leave()
 	var d *model.Decision
-	err := guard.Call(func() (err error) {
+	err := background.Recover(func() (err error) {
 		d, err = s.models.Decide(ctx, req)
 		return err
 	})
@@ -284,7 +284,7 @@ func (s *Service) score(ctx context.Context, own *share, base model.ScoreRequest
 				return err
 			}
 			defer own.leave()
-			return guard.Call(func() error { return s.ask(ctx, base, c) })
+			return background.Recover(func() error { return s.ask(ctx, base, c) })
 		})
 	}
 	return group.Wait()

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -39,7 +38,7 @@ var errOverLimit = errors.New("files: over the limit")
 func (s *Service) writeBlob(ctx context.Context, ns storage.Namespace, id string, r io.Reader, limit int64) (blob, error) {
 	b := blob{id: id, age: s.store.Age()}
 	if err := s.replicas.Note(ctx, ns); err != nil {
-		return b, stored.Error(err)
+		return b, err
 	}
 	buffer := s.buffers.Get().(*[batchSize]byte)
 	defer s.buffers.Put(buffer)
@@ -66,7 +65,7 @@ func (s *Service) writeBlob(ctx context.Context, ns storage.Namespace, id string
 			return setChunks(tx, id, first, buffer[:n])
 		})
 		if err != nil {
-			return b, s.abandon(ctx, ns, id, stored.Error(err))
+			return b, s.abandon(ctx, ns, id, err)
 		}
 		if b.size += int64(n); readErr == io.EOF {
 			return b, nil
@@ -206,7 +205,7 @@ func (r *blobReader) fetch() error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("files: chunk %d of %s: %w", r.next, r.blob, stored.Error(err))
+		return fmt.Errorf("files: chunk %d of %s: %w", r.next, r.blob, err)
 	}
 	if want := min(r.left, chunkSize); int64(len(r.chunk)) != want {
 		return fmt.Errorf("files: chunk %d of %s has %d bytes, want %d", r.next, r.blob, len(r.chunk), want)

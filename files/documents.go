@@ -8,7 +8,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -36,7 +36,7 @@ func (s *Service) Stored(ctx context.Context, caller accounts.Caller, id string)
 	}
 	for end := time.Now().Add(processWait); err == nil && r.Status == Uploaded && s.replicas.Shared() && time.Now().Before(end); {
 		// Another process works on it: its record says when it is done.
-		if !repeat.Pause(ctx, awaitEvery) {
+		if !background.Sleep(ctx, awaitEvery) {
 			return model.Document{}, ctx.Err()
 		}
 		r, err = s.live(ctx, caller, id, CodeFileNotFound)

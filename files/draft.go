@@ -11,7 +11,6 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/idempotency"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -150,7 +149,7 @@ func (d *Draft) Commit(ctx context.Context, purpose string, expiresAfter time.Du
 		if waiting {
 			s.queue.finish(job{d.ns, id})
 		}
-		return File{}, s.abandon(ctx, d.ns, r.Blob, stored.Error(err))
+		return File{}, s.abandon(ctx, d.ns, r.Blob, err)
 	}
 	if waiting {
 		s.queue.push(job{d.ns, id})

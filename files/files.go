@@ -13,6 +13,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -20,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/internal/defaults"
+	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -119,7 +120,13 @@ func New(o Options) (*Service, error) {
 	if s.timeout == 0 {
 		s.timeout = time.Minute
 	}
-	s.now, s.newID, s.log = defaults.For(o.Now, o.NewID, o.Log)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = ids.New
+	}
+	s.now, s.newID, s.log = o.Now, o.NewID, cmp.Or(o.Log, slog.Default())
 	if o.Workers == 0 {
 		o.Workers = 1 + min(2, max(1, runtime.NumCPU()/2))
 	}

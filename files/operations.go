@@ -8,8 +8,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/paging"
-	"github.com/seed-506d8e5d/svc/internal/stored"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -36,7 +34,7 @@ func (s *Service) live(ctx context.Context, caller accounts.Caller, id, code str
 	if errors.Is(err, errNone) || err == nil && r.expired(s.now()) {
 		return nil, fault.Missing(code, "file", id)
 	}
-	return r, stored.Error(err)
+	return r, err
 }
 
 // List returns a page of the files with a purpose, or of all where that is
@@ -44,7 +42,7 @@ func (s *Service) live(ctx context.Context, caller accounts.Caller, id, code str
 // last page as on the first.
 func (s *Service) List(ctx context.Context, caller accounts.Caller, purpose string, p page.Params) (page.Page[File], error) {
 	result := page.Page[File]{Items: []File{}}
-	p, err := paging.Within(p, MaxPage, "file")
+	p, err := page.Within(p, MaxPage, "file")
 	if err != nil {
 		return result, err
 	}
@@ -58,7 +56,7 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, purpose stri
 	now := s.now()
 	err = s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) error {
 		var err error
-		result, err = paging.Read(tx, paging.Range(p, []byte(recordPrefix), after), p.Limit, func(e storage.Entry) (File, bool, error) {
+		result, err = page.Read(tx, page.Range(p, []byte(recordPrefix), after), p.Limit, func(e storage.Entry) (File, bool, error) {
 			id := strings.TrimPrefix(string(e.Key), recordPrefix)
 			r, err := decodeRecord(id, e.Value)
 			if err != nil {
@@ -68,7 +66,7 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, purpose stri
 		})
 		return err
 	})
-	return result, stored.Error(err)
+	return result, err
 }
 
 // Delete removes a file with its bytes and its text. Nothing of it can be read
@@ -76,13 +74,13 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, purpose stri
 func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string) error {
 	ns := caller.Namespace()
 	if err := s.replicas.Note(ctx, ns); err != nil {
-		return stored.Error(err)
+		return err
 	}
 	r, err := s.remove(ctx, ns, id)
 	if errors.Is(err, errNone) || err == nil && r.expired(s.now()) {
 		return fault.Missing(CodeNotFound, "file", id)
 	}
-	return stored.Error(err)
+	return err
 }
 
 // remove makes a file invisible, removes its chunks and returns what its record

@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -90,7 +90,7 @@ func (s *Service) tries(ctx context.Context, w *extraction) error {
 			return err
 		}
 		w.log.WarnContext(ctx, "extraction will be tried again", "pause", pause, "err", err)
-		if !repeat.Pause(ctx, pause) {
+		if !background.Sleep(ctx, pause) {
 			return ctx.Err()
 		}
 		pause *= 5

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
-	"github.com/seed-506d8e5d/svc/internal/repeat"
 )
 
 // adminRoutes are the routes of the administration. Without an admin key there
@@ -82,7 +82,7 @@ func (c *call) guessed() {
 		turn.Cancel()
 		wait = guessWait
 	}
-	repeat.Pause(c.ctx(), wait)
+	background.Sleep(c.ctx(), wait)
 }
 
 func (a *API) metrics(c *call) error {

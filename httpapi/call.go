@@ -15,8 +15,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/answer"
-	"github.com/seed-506d8e5d/svc/internal/guard"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
@@ -40,7 +39,7 @@ const (
 // call is one request on its way through an endpoint.
 type call struct {
 	api    *API
-	w      *answer.Writer
+	w      *statusWriter
 	r      *http.Request
 	id     string // of X-Request-Id
 	caller accounts.Caller
@@ -58,7 +57,7 @@ type call struct {
 }
 
 func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
-	c := &call{api: a, w: &answer.Writer{ResponseWriter: w}, r: r, id: a.opts.NewRequestID(), shape: shapeA, start: time.Now()}
+	c := &call{api: a, w: &statusWriter{ResponseWriter: w}, r: r, id: a.opts.NewRequestID(), shape: shapeA, start: time.Now()}
 	if within(r.URL.Path, decisionsPath) {
 		c.shape = shapeB
 	}
@@ -322,7 +321,7 @@ func (c *call) finish() {
 	if p != nil && p != http.ErrAbortHandler {
 		c.err = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternal, Message: "An internal error occurred."}
 		c.api.opts.Logger.LogAttrs(c.ctx(), slog.LevelError, "panic",
-			slog.String("request_id", c.id), slog.String("panic", guard.Describe(p)), slog.String("stack", string(debug.Stack())))
+			slog.String("request_id", c.id), slog.String("panic", background.DescribePanic(p)), slog.String("stack", string(debug.Stack())))
 		if c.w.Status == 0 {
 			c.shape(c.w, c.err)
 			p = nil

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 )
 
 // The profiles that are taken over a time, beside those of [pprof.Profiles].
@@ -71,7 +71,7 @@ func (c *call) record(q url.Values, start func() error, stop func()) error {
 		return &fault.Error{Kind: fault.Conflict, Code: "profile_running", Message: "A profile of this kind is being taken already.", Err: err}
 	}
 	defer stop()
-	repeat.Pause(c.ctx(), time.Duration(seconds)*time.Second)
+	background.Sleep(c.ctx(), time.Duration(seconds)*time.Second)
 	return nil
 }
 

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
-	"github.com/seed-506d8e5d/svc/internal/answer"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
@@ -200,7 +199,7 @@ func (w *timed) Write(p []byte) (int, error) {
 
 func newTimed() (*timed, *call) {
 	w := &timed{ResponseRecorder: *httptest.NewRecorder()}
-	return w, &call{w: &answer.Writer{ResponseWriter: w}}
+	return w, &call{w: &statusWriter{ResponseWriter: w}}
 }
 
 // TestAStreamIsWrittenWithADeadline follows the deadline, which ends a stream

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/seed-506d8e5d/svc/internal/answer"
 )
 
 const (
@@ -32,7 +30,7 @@ var eventBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, heldEv
 // can still be refused. It must be closed. send and close belong to one goroutine;
 // the keepalives come from a timer's.
 type eventStream struct {
-	w     *answer.Writer
+	w     *statusWriter
 	rc    *http.ResponseController
 	timer *time.Timer
 

@@ -7,15 +7,13 @@ import (
 	"time"
 
 	"github.com/matryer/is"
-
-	"github.com/seed-506d8e5d/svc/internal/answer"
 )
 
 // newEventStream returns a stream into a recorder.
 func newEventStream(t *testing.T) (*eventStream, *httptest.ResponseRecorder) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	s := (&call{w: &answer.Writer{ResponseWriter: w}}).stream()
+	s := (&call{w: &statusWriter{ResponseWriter: w}}).stream()
 	t.Cleanup(s.close)
 	return s, w
 }

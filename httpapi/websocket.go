@@ -13,9 +13,9 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
-	"github.com/seed-506d8e5d/svc/internal/repeat"
 	"github.com/seed-506d8e5d/svc/responses"
 )
 
@@ -187,7 +187,7 @@ func (s *socket) give(n int64) { s.api.bodies.give(s.caller.Organization, n) }
 // ping asks a client to which nothing was sent for a while whether it is there,
 // which also keeps proxies from closing the connection. ctx ends where it is not.
 func (s *socket) ping(ctx context.Context, cancel context.CancelFunc) {
-	repeat.Every(ctx, keepaliveEvery, nil, func() {
+	background.Every(ctx, keepaliveEvery, nil, func() {
 		if s.joining.quiet(keepaliveEvery) && !s.there(ctx) {
 			cancel()
 		}

@@ -16,6 +16,7 @@
 package idempotency
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -26,9 +27,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/defaults"
-	"github.com/seed-506d8e5d/svc/internal/repeat"
-	"github.com/seed-506d8e5d/svc/internal/stored"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -63,7 +62,10 @@ type Service struct {
 // New returns a Service over a store, which it does not close.
 func New(o Options) *Service {
 	s := &Service{store: storage.Use(o.Store)}
-	s.now, _, s.log = defaults.For(o.Now, nil, o.Log)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s.now, s.log = o.Now, cmp.Or(o.Log, slog.Default())
 	return s
 }
 
@@ -134,7 +136,7 @@ func (s *Service) Begin(ctx context.Context, r Request) (*Claim, *Answer, error)
 		if err != nil || claim != nil || answer != nil {
 			return claim, answer, err
 		}
-		if !repeat.Pause(ctx, look) {
+		if !background.Sleep(ctx, look) {
 			return nil, nil, ctx.Err()
 		}
 	}
@@ -167,7 +169,7 @@ func (s *Service) try(ctx context.Context, r *Request) (*Claim, *Answer, error) 
 	})
 	switch {
 	case err != nil:
-		return nil, nil, stored.Error(err)
+		return nil, nil, err
 	case claimed:
 		return s.hold(ctx, r, id, found), nil, nil
 	case string(found.Body) != string(r.Body[:]):
@@ -275,7 +277,7 @@ func (s *Service) hold(ctx context.Context, r *Request, id []byte, rec record) *
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Claim{service: s, request: *r, id: id, holder: rec.Holder, stop: stop}
 	c.renewed.Go(func() {
-		repeat.Every(ctx, renewal, nil, func() {
+		background.Every(ctx, renewal, nil, func() {
 			c.update(ctx, func(tx storage.Tx, rec record, now int64) error {
 				rec.Until = now + lease.Milliseconds()
 				return s.write(tx, id, &rec, now)

@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -258,7 +258,7 @@ func (p *Process) Release(ctx context.Context, name string) error {
 // run looks at the others and shows that this process is alive until ctx ends.
 func (p *Process) run(ctx context.Context) {
 	beaten := time.Now()
-	repeat.Every(ctx, lookEvery, nil, func() {
+	background.Every(ctx, lookEvery, nil, func() {
 		if err := p.look(ctx); err != nil && ctx.Err() == nil {
 			p.log.WarnContext(ctx, "replicas: the store did not say what others do; what is remembered is dropped", "err", err)
 			p.forget()

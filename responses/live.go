@@ -13,8 +13,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/guard"
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -141,7 +140,7 @@ var errStopping error = &fault.Error{Kind: fault.Unavailable, Code: CodeInterrup
 // before ctx.
 func (s *Service) Wait(ctx context.Context) bool {
 	for s.running.inBackground() {
-		if !repeat.Pause(ctx, pollEvery) {
+		if !background.Sleep(ctx, pollEvery) {
 			return false
 		}
 	}
@@ -332,7 +331,7 @@ func (t *turn) detach(ctx context.Context) (*live, error) {
 	begun := make(chan struct{})
 	t.running.group.Go(func() {
 		defer t.running.unreserve(ns)
-		err := guard.Call(func() error {
+		err := background.Recover(func() error {
 			t.run(own, func(event Event, err error) bool {
 				if err != nil {
 					return true // the last event has told of it

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -80,7 +80,7 @@ func (s *Service) Cancel(ctx context.Context, caller accounts.Caller, id string)
 	}
 	waiting, cancel := context.WithTimeout(ctx, cancelTimeout)
 	defer cancel()
-	for r.Status == InProgress && repeat.Pause(waiting, pollEvery) {
+	for r.Status == InProgress && background.Sleep(waiting, pollEvery) {
 		if r, err = s.Get(ctx, caller, id); err != nil {
 			return nil, err
 		}
@@ -115,7 +115,7 @@ func (s *Service) Replay(ctx context.Context, caller accounts.Caller, id string,
 func (s *Service) replayWhole(ctx context.Context, caller accounts.Caller, r *Response, after int) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for r.Status == InProgress {
-			if !repeat.Pause(ctx, pollEvery) {
+			if !background.Sleep(ctx, pollEvery) {
 				return
 			}
 			var err error
@@ -167,7 +167,7 @@ func (f *follower) run(ctx context.Context) {
 			f.end(ctx, r)
 			return
 		}
-		if !repeat.Pause(ctx, pollEvery) {
+		if !background.Sleep(ctx, pollEvery) {
 			return
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/generation"
-	"github.com/seed-506d8e5d/svc/internal/metadata"
 	"github.com/seed-506d8e5d/svc/internal/schema"
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -143,7 +142,7 @@ func (r *Request) check(settings *generation.Settings) (*schema.Schema, error) {
 	if r.Background && !r.stored() {
 		return nil, fault.Invalidf("background", "background needs store: a response that is not stored cannot be read later.")
 	}
-	if err := metadata.Check(r.Metadata); err != nil {
+	if err := generation.CheckMetadata(r.Metadata); err != nil {
 		return nil, err
 	}
 	return settings.Check(names)

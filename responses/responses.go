@@ -13,6 +13,7 @@
 package responses
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -22,8 +23,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/defaults"
-	"github.com/seed-506d8e5d/svc/internal/paging"
+	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
@@ -75,7 +75,13 @@ func New(o Options) *Service {
 	if o.MaxSearchRounds == 0 {
 		o.MaxSearchRounds = 8
 	}
-	o.Now, o.NewID, o.Log = defaults.For(o.Now, o.NewID, o.Log)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = ids.New
+	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	s := &Service{o: o, models: model.Use(o.Backend), engine: websearch.Use(o.Search)}
 	s.running = &running{s: s, stop: make(chan struct{}), of: map[*live]bool{}, background: map[storage.Namespace]int{}}
 	return s
@@ -172,7 +178,7 @@ func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string)
 // InputItems returns a page of the input of a stored response: what was sent
 // with it, without the history. The error is NotFound.
 func (s *Service) InputItems(ctx context.Context, caller accounts.Caller, id string, p page.Params) (page.Page[conversations.Item], error) {
-	p, err := paging.Within(p, conversations.MaxPage, "")
+	p, err := page.Within(p, conversations.MaxPage, "")
 	if err != nil {
 		return page.Page[conversations.Item]{}, err
 	}
@@ -180,7 +186,7 @@ func (s *Service) InputItems(ctx context.Context, caller accounts.Caller, id str
 	if err != nil {
 		return page.Page[conversations.Item]{}, err
 	}
-	return paging.Of(input, conversations.Item.ItemID, p)
+	return page.Of(input, conversations.Item.ItemID, p)
 }
 
 // CountInput returns how many input tokens a request has, history included,

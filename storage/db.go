@@ -113,14 +113,16 @@ func (db *DB) Size() (int64, error) {
 	return sizer.Size()
 }
 
-// View runs fn over a consistent snapshot; see [Store].
+// View runs fn over a consistent snapshot; see [Store]. An error of the driver that
+// may pass is Unavailable.
 func (db *DB) View(ctx context.Context, ns Namespace, fn func(Tx) error) error {
-	return db.driver.View(ctx, ns, fn)
+	return classify(db.driver.View(ctx, ns, fn))
 }
 
-// Update runs fn and commits what it wrote; see [Store].
+// Update runs fn and commits what it wrote; see [Store]. An error of the driver
+// that may pass is Unavailable.
 func (db *DB) Update(ctx context.Context, ns Namespace, fn func(Tx) error) error {
-	return db.driver.Update(ctx, ns, fn)
+	return classify(db.driver.Update(ctx, ns, fn))
 }
 
 // Close closes the driver.

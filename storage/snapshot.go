@@ -32,12 +32,12 @@ type Record struct {
 	Entry
 }
 
-// ReadAll calls s's ReadAll. The error of a store that is no [Snapshotter] is
+// ReadAll calls s's ReadAll. An error that may pass is Unavailable. The error of a store that is no [Snapshotter] is
 // [errors.ErrUnsupported].
 func ReadAll(ctx context.Context, s Store, fn func(ScanAll) error) error {
 	all, ok := driver.As[Snapshotter](s)
 	if !ok {
 		return fmt.Errorf("storage: reading everything: %w", errors.ErrUnsupported)
 	}
-	return all.ReadAll(ctx, fn)
+	return classify(all.ReadAll(ctx, fn))
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 )
 
 // mostAtOnce is how many rows are asked about at once where nothing else is said:
@@ -53,7 +53,7 @@ func (d *deciding) ask(ctx context.Context, questions, state json.RawMessage) (a
 		case ctx.Err() != nil:
 			return answered{}, ctx.Err()
 		case busy && pause < time.Second/4<<tries:
-			repeat.Pause(ctx, min(pause, 30*time.Second)) // the next round sees the end of ctx
+			background.Sleep(ctx, min(pause, 30*time.Second)) // the next round sees the end of ctx
 			continue
 		case err != nil:
 			return answered{}, err

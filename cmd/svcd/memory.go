@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 )
 
 const (
@@ -74,7 +74,7 @@ func garbage(used uint64, since time.Duration) int {
 // until ctx ends. The runtime alone takes minutes for that, and keeps a part.
 func returnMemory(ctx context.Context) {
 	var r returned
-	repeat.Every(ctx, lookEvery, nil, func() {
+	background.Every(ctx, lookEvery, nil, func() {
 		allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 		metrics.Read(allocated)
 		if r.due(allocated[0].Value.Uint64()) {

@@ -44,7 +44,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 		return errors.Join(err, listener.Close())
 	}
 	defer observer.stop()
-	defer background(ctx, returnMemory)()
+	defer inBackground(ctx, returnMemory)()
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
 	gate := new(gate)
@@ -166,7 +166,7 @@ func probe(ctx context.Context, backend *openai.Backend) (release func()) {
 	if backend == nil {
 		return func() {}
 	}
-	stop := background(ctx, func(ctx context.Context) {
+	stop := inBackground(ctx, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, probeTime)
 		defer cancel()
 		backend.Probe(ctx)

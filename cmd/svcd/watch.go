@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -17,10 +17,10 @@ const watchInterval = time.Second
 // that it returns ends that.
 func watch(ctx context.Context, store storage.Store, fail func(error)) (stop func()) {
 	db := storage.Use(store)
-	return background(ctx, func(ctx context.Context) {
+	return inBackground(ctx, func(ctx context.Context) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		repeat.Every(ctx, watchInterval, nil, func() {
+		background.Every(ctx, watchInterval, nil, func() {
 			if err := db.Healthy(ctx); errors.Is(err, storage.ErrFailed) {
 				fail(err)
 				cancel()
@@ -29,9 +29,9 @@ func watch(ctx context.Context, store storage.Store, fail func(error)) (stop fun
 	})
 }
 
-// background runs a function beside the caller. The function that it returns ends
+// inBackground runs a function beside the caller. The function that it returns ends
 // the other's context and waits for it.
-func background(ctx context.Context, do func(context.Context)) (stop func()) {
+func inBackground(ctx context.Context, do func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/seed-506d8e5d/svc/internal/guard"
+	"github.com/seed-506d8e5d/svc/internal/background"
 )
 
 // Client searches the web. Its method may be called concurrently.
@@ -32,7 +32,7 @@ func Use(c Client) *Engine {
 
 // Search returns what the client finds. That the client panics is an error.
 func (e *Engine) Search(ctx context.Context, query string) (results []Result, err error) {
-	err = guard.Call(func() (err error) {
+	err = background.Recover(func() (err error) {
 		results, err = e.driver.Search(ctx, query)
 		return err
 	})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/occ"
 	"github.com/seed-506d8e5d/svc/storage/internal/wal"
@@ -206,7 +206,7 @@ const trimInterval = 10 * time.Second
 
 // trimAlways removes what badger has of the log until ctx ends.
 func (d *database) trimAlways(ctx context.Context) {
-	repeat.Every(ctx, trimInterval, d.sealed, func() {
+	background.Every(ctx, trimInterval, d.sealed, func() {
 		if err := d.trim(); err != nil {
 			d.log.Warn("badgerstore: the log could not be shortened", "error", err)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -35,7 +35,7 @@ const compactInterval = 30 * time.Second
 
 // compactAlways compacts deletions away until ctx ends.
 func (d *database) compactAlways(ctx context.Context) {
-	repeat.Every(ctx, compactInterval, d.dense, func() {
+	background.Every(ctx, compactInterval, d.dense, func() {
 		if err := d.compact(ctx); err != nil && ctx.Err() == nil {
 			d.log.Warn("badgerstore: deletions could not be compacted", "error", err)
 		}
@@ -59,7 +59,7 @@ var marker = []byte("\x01reclaim")
 // reclaimAlways reclaims unused space of the value log from time to time, until
 // ctx ends.
 func (d *database) reclaimAlways(ctx context.Context) {
-	repeat.Every(ctx, reclaimInterval, nil, func() {
+	background.Every(ctx, reclaimInterval, nil, func() {
 		if err := d.reclaim(ctx); err != nil && ctx.Err() == nil {
 			d.log.Warn("badgerstore: unused space could not be reclaimed", "error", err)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/dgraph-io/badger/v4/table"
 	"github.com/dgraph-io/badger/v4/y"
 
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -117,7 +117,7 @@ const (
 func (d *database) scrubAlways(ctx context.Context) {
 	told := map[string]bool{}
 	due := time.Now().Add(scrubEvery)
-	repeat.Every(ctx, scrubEvery, nil, func() {
+	background.Every(ctx, scrubEvery, nil, func() {
 		begun := time.Now()
 		if begun.Before(due) {
 			return

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 )
 
 const (
@@ -104,7 +104,7 @@ func (s *Store) serverTime(ctx context.Context) (now time.Time, err error) {
 
 // keepTime asks for the time until ctx ends.
 func (s *Store) keepTime(ctx context.Context) {
-	repeat.Every(ctx, askEvery, nil, func() {
+	background.Every(ctx, askEvery, nil, func() {
 		if err := s.clock.ask(ctx, s.serverTime); err != nil && ctx.Err() == nil {
 			s.log.Debug("pgstore: the server did not say what time it is", "err", err)
 		}

@@ -24,7 +24,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/seed-506d8e5d/svc/internal/repeat"
+	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
@@ -263,7 +263,7 @@ func (s *Store) turn(ctx context.Context, ns storage.Namespace) bool {
 
 // pause waits for a random time that grows with n, or for ctx's end.
 func pause(ctx context.Context, n int) {
-	repeat.Pause(ctx, rand.N(min(firstPause<<min(n, 10), maxPause)))
+	background.Sleep(ctx, rand.N(min(firstPause<<min(n, 10), maxPause)))
 }
 
 // Close implements storage.Store.

@@ -1,17 +1,16 @@
-// Package answer remembers what an HTTP handler has answered.
-package answer
+package telemetry
 
 import "net/http"
 
-// Writer is a response writer that remembers the status. It unwraps to the
+// statusWriter is a response writer that remembers the status. It unwraps to the
 // server's own, for [http.ResponseController].
-type Writer struct {
+type statusWriter struct {
 	http.ResponseWriter
 	Status int // 0 until the header is written
 }
 
 // WriteHeader implements [http.ResponseWriter].
-func (w *Writer) WriteHeader(status int) {
+func (w *statusWriter) WriteHeader(status int) {
 	if w.Status == 0 {
 		w.Status = status
 	}
@@ -19,7 +18,7 @@ func (w *Writer) WriteHeader(status int) {
 }
 
 // Write implements [http.ResponseWriter].
-func (w *Writer) Write(p []byte) (int, error) {
+func (w *statusWriter) Write(p []byte) (int, error) {
 	if w.Status == 0 {
 		w.Status = http.StatusOK
 	}
@@ -27,4 +26,4 @@ func (w *Writer) Write(p []byte) (int, error) {
 }
 
 // Unwrap returns the server's response writer.
-func (w *Writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,4 +1,4 @@
-package guard
+package background
 
 import (
 	"errors"
@@ -8,17 +8,17 @@ import (
 
 func TestCall(t *testing.T) {
 	failure := errors.New("failed")
-	if err := Call(func() error { return failure }); err != failure {
+	if err := Recover(func() error { return failure }); err != failure {
 		t.Errorf("got %v, want %v", err, failure)
 	}
-	err := Call(func() error { panic("a prompt") })
+	err := Recover(func() error { panic("a prompt") })
 	if err == nil || !strings.HasPrefix(err.Error(), "panic: a value of type string\n") || strings.Contains(err.Error(), "a prompt") {
 		t.Errorf("got %v, want the panic without its text", err)
 	}
 }
 
 func TestDescribeARuntimeError(t *testing.T) {
-	err := Call(func() error {
+	err := Recover(func() error {
 		var none []int
 		return errors.New(string(rune(none[len(none)])))
 	})

@@ -1,4 +1,4 @@
-package paging_test
+package page_test
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/paging"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
@@ -29,7 +28,7 @@ func TestWithin(t *testing.T) {
 		"kind":     {page.Params{After: "files_x"}, page.Params{}, "after"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := paging.Within(test.params, 100, "file")
+			got, err := page.Within(test.params, 100, "file")
 			if test.param != "" {
 				if e := fault.From(err); e == nil || e.Kind != fault.Invalid || e.Param != test.param {
 					t.Errorf("got %+v, want an Invalid error about %s", e, test.param)
@@ -39,7 +38,7 @@ func TestWithin(t *testing.T) {
 			}
 		})
 	}
-	if _, err := paging.Within(page.Params{After: "x"}, 100, ""); err != nil {
+	if _, err := page.Within(page.Params{After: "x"}, 100, ""); err != nil {
 		t.Errorf("a list without a kind: %v", err)
 	}
 }
@@ -81,7 +80,7 @@ func TestRead(t *testing.T) {
 			if test.params.After != "" {
 				after = []byte("l/" + test.params.After)
 			}
-			got, err := read(store, paging.Range(test.params, []byte("l/"), after), test.params.Limit)
+			got, err := read(store, page.Range(test.params, []byte("l/"), after), test.params.Limit)
 			want := page.Page[string]{Items: append([]string{}, strings.Fields(test.want)...), HasMore: test.more}
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("got %+v, %v, want %+v", got, err, want)
@@ -94,7 +93,7 @@ func TestRead(t *testing.T) {
 func read(store storage.Store, r storage.Range, limit int) (result page.Page[string], err error) {
 	err = store.View(context.Background(), "ns", func(tx storage.Tx) error {
 		var err error
-		result, err = paging.Read(tx, r, limit, func(e storage.Entry) (string, bool, error) {
+		result, err = page.Read(tx, r, limit, func(e storage.Entry) (string, bool, error) {
 			name := strings.TrimPrefix(string(e.Key), "l/")
 			return name, name != "skip", nil
 		})
@@ -111,7 +110,7 @@ func TestReadReturnsTheErrorOfAnObject(t *testing.T) {
 		if err := tx.Set([]byte("a"), nil); err != nil {
 			return err
 		}
-		_, err := paging.Read(tx, storage.Range{}, 1, func(storage.Entry) (int, bool, error) { return 0, true, broken })
+		_, err := page.Read(tx, storage.Range{}, 1, func(storage.Entry) (int, bool, error) { return 0, true, broken })
 		return err
 	})
 	if !errors.Is(err, broken) {
@@ -138,7 +137,7 @@ func TestOf(t *testing.T) {
 		"descending, past it": {page.Params{Limit: 3, Desc: true, After: "a"}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := paging.Of(all, strings.Clone, test.params)
+			got, err := page.Of(all, strings.Clone, test.params)
 			want := page.Page[string]{Items: append([]string{}, strings.Fields(test.want)...), HasMore: test.more}
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("got %+v, %v, want %+v", got, err, want)
@@ -148,11 +147,11 @@ func TestOf(t *testing.T) {
 	if strings.Join(all, "") != "abcd" {
 		t.Errorf("the list has become %v", all)
 	}
-	empty, err := paging.Of(nil, strings.Clone, page.Params{Limit: 1})
+	empty, err := page.Of(nil, strings.Clone, page.Params{Limit: 1})
 	if err != nil || empty.Items == nil || len(empty.Items) > 0 || empty.HasMore {
 		t.Errorf("got %+v, %v", empty, err)
 	}
-	_, err = paging.Of(all, strings.Clone, page.Params{Limit: 1, After: "e"})
+	_, err = page.Of(all, strings.Clone, page.Params{Limit: 1, After: "e"})
 	if want := fault.Invalidf("after", "after is not the ID of an object in this list."); !reflect.DeepEqual(err, error(want)) {
 		t.Errorf("got %v, want %v", err, want)
 	}
