@@ -66,7 +66,7 @@ func TestContinue(t *testing.T) {
 			is.Equal(got.text, `<think> a "time"`)
 			is.Equal(got.reason, model.Length)
 			is.Equal(got.usage, model.Usage{InputTokens: 3, OutputTokens: 4})
-			is.Equal(asked, []string{fmt.Sprintf(`/v1/completions {"model":"base","prompt":"Once <upon",%s`+"\n", c.body)})
+			is.Equal(asked, []string{fmt.Sprintf(`/v1/completions {"model":"base","prompt":"Once <upon",%s`, c.body)})
 		})
 	}
 }

@@ -138,7 +138,7 @@ func (t *target) decides(ctx context.Context, m *served) Decides {
 func (t *target) has(ctx context.Context, wire *decideWire, name string) (has, sure bool) {
 	var w jsonout.Writer
 	wire.empty(&w, name)
-	x, err := t.send(ctx, http.MethodPost, t.URL+wire.path, w.Buf)
+	x, err := t.send(ctx, post("", t.URL+wire.path, w.Buf))
 	if err == nil {
 		defer x.close()
 		data, err := x.read()
@@ -185,7 +185,7 @@ func (b *Backend) decidePart(ctx context.Context, t *target, wire *decideWire, r
 	}
 	var w jsonout.Writer
 	wire.write(&w, t.model(req.Model), &said)
-	x, err := t.send(ctx, http.MethodPost, t.URL+wire.path, w.Buf)
+	x, err := t.send(ctx, post(req.Tenant, t.URL+wire.path, w.Buf))
 	if err != nil {
 		return err
 	}

@@ -28,9 +28,9 @@ type double struct {
 	say       func(req gjson.Result) string // the text, in whatever form was asked for
 	chunks    func(req gjson.Result) []string
 	reasoning string
-	thoughts  string                                       // the field that reasoning is sent in, or "think" for tags in the text
-	dist      func(prompt string, position int) []token    // the distribution at each position
-	intercept func(w http.ResponseWriter, r *request) bool // answers instead; true where it did
+	thoughts  string                                             // the field that reasoning is sent in, or "think" for tags in the text
+	dist      func(prompt string, position int) []token          // the distribution at each position
+	intercept func(w http.ResponseWriter, r *doubleRequest) bool // answers instead; true where it did
 
 	// How the server differs.
 	maxTopLogprobs int      // 0 is 20, -1 any number
@@ -56,8 +56,8 @@ type double struct {
 	prompts  []string       // guarded by mu
 }
 
-// request is a request for a chat completion and how it was sent.
-type request struct {
+// doubleRequest is a request for a chat completion and how it was sent.
+type doubleRequest struct {
 	*http.Request
 	body   gjson.Result
 	number int // from 1
@@ -203,7 +203,7 @@ func (d *double) chat(w http.ResponseWriter, r *http.Request, req gjson.Result) 
 	d.prompts = append(d.prompts, prompt)
 	d.mu.Unlock()
 
-	if d.intercept != nil && d.intercept(w, &request{r, req, number}) {
+	if d.intercept != nil && d.intercept(w, &doubleRequest{r, req, number}) {
 		return
 	}
 	most := d.maxTopLogprobs
@@ -276,8 +276,8 @@ func words(text string) []string {
 	return tokens
 }
 
-// reply is what the double says.
-type reply struct {
+// doubleReply is what the double says.
+type doubleReply struct {
 	thoughts []string
 	pieces   []string
 	finish   string
@@ -285,8 +285,8 @@ type reply struct {
 	usage    model.Usage
 }
 
-func (d *double) answer(req gjson.Result) reply {
-	a := reply{finish: "stop"}
+func (d *double) answer(req gjson.Result) doubleReply {
+	a := doubleReply{finish: "stop"}
 	if d.chunks != nil {
 		a.pieces = d.chunks(req)
 	} else {
@@ -303,7 +303,7 @@ func (d *double) answer(req gjson.Result) reply {
 		a.pieces, a.finish = a.pieces[:limit-len(a.thoughts)], "length"
 	}
 	if name := req.Get("tool_choice.function.name"); d.keepTools && name.Exists() {
-		a = reply{finish: "tool_calls", call: name}
+		a = doubleReply{finish: "tool_calls", call: name}
 	}
 	return a
 }
@@ -343,7 +343,7 @@ func fill(schema gjson.Result) string {
 }
 
 // stream answers with server-sent events.
-func (d *double) stream(w http.ResponseWriter, req gjson.Result, a reply) {
+func (d *double) stream(w http.ResponseWriter, req gjson.Result, a doubleReply) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := w.(http.Flusher).Flush
 	send := func(choices, more string) {
@@ -385,7 +385,7 @@ func usageJSON(u model.Usage) string {
 }
 
 // complete answers with one JSON object.
-func (d *double) complete(w http.ResponseWriter, req gjson.Result, prompt string, a reply) {
+func (d *double) complete(w http.ResponseWriter, req gjson.Result, prompt string, a doubleReply) {
 	w.Header().Set("Content-Type", "application/json")
 	text, _ := json.Marshal(strings.Join(a.pieces, ""))
 	thoughts := ""

@@ -65,7 +65,7 @@ func (t *target) embed(ctx context.Context, req *model.EmbedRequest) (*model.Emb
 	if err != nil {
 		return nil, err
 	}
-	x, err := t.send(ctx, http.MethodPost, t.URL+"/embeddings", body)
+	x, err := t.send(ctx, post(req.Tenant, t.URL+"/embeddings", body))
 	if err != nil {
 		return nil, err
 	}

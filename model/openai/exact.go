@@ -39,11 +39,11 @@ type sheet struct {
 	shown  int  // positions
 	thinks bool // the model has thought before it answered
 	usage  model.Usage
-	x      *exchange // closed; to make errors of
+	x      *call // closed; to make errors of
 }
 
 // newSheet returns what an answer says beside its distribution.
-func newSheet(answer gjson.Result, x *exchange) *sheet {
+func newSheet(answer gjson.Result, x *call) *sheet {
 	message := answer.Get("choices.0.message")
 	text := strings.TrimSpace(message.Get("content").Str)
 	inner, tagged := strings.CutPrefix(text, thinkOpen)
@@ -222,7 +222,7 @@ func (l listed) read(ctx context.Context, t *target, w *wireRequest, labels []st
 
 // ask asks for an answer and the likeliest tokens at its positions, of which there
 // is one at least: as many as the server shows, or as tell labels apart.
-func (l listed) ask(ctx context.Context, t *target, w *wireRequest, labels int) (gjson.Result, []position, *exchange, error) {
+func (l listed) ask(ctx context.Context, t *target, w *wireRequest, labels int) (gjson.Result, []position, *call, error) {
 	w.Logprobs, w.TopLogprobs = true, t.top(ctx, labels)
 	w.limit(t.server, l.tokens)
 	answer, x, err := t.ask(ctx, w)

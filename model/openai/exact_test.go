@@ -298,7 +298,7 @@ func TestOldServers(t *testing.T) {
 	for name, d := range map[string]*double{
 		"vLLM":                {exact: "vllm", old: true},
 		"vLLM that restricts": {exact: "vllm", old: true, processed: true},
-		"vLLM that refuses": {exact: "vllm", intercept: func(w http.ResponseWriter, r *request) bool {
+		"vLLM that refuses": {exact: "vllm", intercept: func(w http.ResponseWriter, r *doubleRequest) bool {
 			if !r.body.Get("logprob_token_ids").Exists() {
 				return false
 			}
@@ -337,7 +337,7 @@ func TestRestrictedAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := (&double{}).serve(t)
-			d.intercept = func(w http.ResponseWriter, r *request) bool {
+			d.intercept = func(w http.ResponseWriter, r *doubleRequest) bool {
 				form := r.body.Get("response_format.json_schema.schema.properties.answer.enum")
 				tokens := []string{"Sure", ",", " the", " answer", " is", " B"}
 				if form.Raw == `["B","C"]` {
@@ -437,7 +437,7 @@ func TestRightOrRefused(t *testing.T) {
 // TestThinkingIsFoundOut has a model that thinks until its template is told not to.
 func TestThinkingIsFoundOut(t *testing.T) {
 	d := (&double{}).serve(t)
-	d.intercept = func(w http.ResponseWriter, r *request) bool {
+	d.intercept = func(w http.ResponseWriter, r *doubleRequest) bool {
 		if r.body.Get("chat_template_kwargs.enable_thinking").Raw == "false" {
 			return false
 		}
@@ -463,7 +463,7 @@ func TestWindowsAreLearned(t *testing.T) {
 		"vLLM":      `{"error":{"message":"This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens.","type":"BadRequestError","param":null,"code":400}}`,
 	} {
 		d := (&double{}).serve(t)
-		d.intercept = func(w http.ResponseWriter, _ *request) bool {
+		d.intercept = func(w http.ResponseWriter, _ *doubleRequest) bool {
 			w.WriteHeader(400)
 			fmt.Fprint(w, body)
 			return true
@@ -484,7 +484,7 @@ func TestWindowsAreLearned(t *testing.T) {
 
 // TestFullWindowIsNoFailureOfTheServer has llama.cpp run out of window in an answer.
 func TestFullWindowIsNoFailureOfTheServer(t *testing.T) {
-	d := (&double{intercept: func(w http.ResponseWriter, _ *request) bool {
+	d := (&double{intercept: func(w http.ResponseWriter, _ *doubleRequest) bool {
 		w.WriteHeader(500)
 		fmt.Fprint(w, `{"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}}`)
 		return true
@@ -500,7 +500,7 @@ func TestFullWindowIsNoFailureOfTheServer(t *testing.T) {
 func TestCutPromptIsNoAnswer(t *testing.T) {
 	d := (&double{}).serve(t)
 	count := 512
-	d.intercept = func(w http.ResponseWriter, r *request) bool {
+	d.intercept = func(w http.ResponseWriter, r *doubleRequest) bool {
 		if r.body.Get("stream").Bool() {
 			return events(delta(`{"content":"B"}`), finish("stop"), fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":1}}`, count), "[DONE]")(w, r)
 		}

@@ -73,19 +73,19 @@ func TestDoneIsAnEnd(t *testing.T) {
 }
 
 func TestFailureBeforeTheFirstTokenIsTriedAgain(t *testing.T) {
-	answers := map[string]func(http.ResponseWriter, *request) bool{
+	answers := map[string]func(http.ResponseWriter, *doubleRequest) bool{
 		"error object": events(`{"error":{"message":"loading"}}`),
 		"empty stream": events(),
-		"500": func(w http.ResponseWriter, _ *request) bool {
+		"500": func(w http.ResponseWriter, _ *doubleRequest) bool {
 			refuse(w, http.StatusInternalServerError, "failed")
 			return true
 		},
-		"closed": func(w http.ResponseWriter, _ *request) bool { panic(http.ErrAbortHandler) },
+		"closed": func(w http.ResponseWriter, _ *doubleRequest) bool { panic(http.ErrAbortHandler) },
 	}
 	for name, fail := range answers {
 		t.Run(name, func(t *testing.T) {
 			d := &double{}
-			d.intercept = func(w http.ResponseWriter, r *request) bool { return r.number == 1 && fail(w, r) }
+			d.intercept = func(w http.ResponseWriter, r *doubleRequest) bool { return r.number == 1 && fail(w, r) }
 			a := fold(t.Context(), d.serve(t).backend(t), ask("x"))
 			if a.err != nil || a.text == "" || len(d.seen()) != 2 {
 				t.Errorf("got %+v after %d requests", a, len(d.seen()))
@@ -103,7 +103,7 @@ func TestUnofferedToolIsAFailure(t *testing.T) {
 
 func TestAServersOwnKeyIsNotToldOn(t *testing.T) {
 	for key, want := range map[string]string{"open sesame": "[…] does not open none", "none": "open sesame does not open none"} {
-		d := (&double{intercept: func(w http.ResponseWriter, _ *request) bool {
+		d := (&double{intercept: func(w http.ResponseWriter, _ *doubleRequest) bool {
 			w.WriteHeader(400)
 			io.WriteString(w, `{"error":{"message":"open sesame does not open none"}}`)
 			return true
@@ -138,7 +138,7 @@ func TestErrorsGoByStatus(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.status, tt.body), func(t *testing.T) {
-			d := (&double{intercept: func(w http.ResponseWriter, _ *request) bool {
+			d := (&double{intercept: func(w http.ResponseWriter, _ *doubleRequest) bool {
 				if tt.header != "" {
 					w.Header().Set("Retry-After", tt.header)
 				}
@@ -171,7 +171,7 @@ func TestServerThatIsDown(t *testing.T) {
 
 func TestConnectionClosesWithTheCaller(t *testing.T) {
 	gone := make(chan struct{})
-	d := (&double{intercept: func(w http.ResponseWriter, r *request) bool {
+	d := (&double{intercept: func(w http.ResponseWriter, r *doubleRequest) bool {
 		events(delta(`{"content":"x"}`))(w, r)
 		<-r.Context().Done()
 		close(gone)
@@ -219,7 +219,7 @@ func TestSilenceIsAFailure(t *testing.T) {
 	const short = 30 * time.Millisecond
 	for name, first := range map[string]bool{"first token": true, "next token": false} {
 		t.Run(name, func(t *testing.T) {
-			d := (&double{intercept: func(w http.ResponseWriter, r *request) bool {
+			d := (&double{intercept: func(w http.ResponseWriter, r *doubleRequest) bool {
 				if !first {
 					events(delta(`{"content":"x"}`))(w, r)
 				}
@@ -278,7 +278,7 @@ func TestUsageThatIsNone(t *testing.T) {
 // not stream while the server makes them: the second one is counted.
 func TestWhoLeavesWholeAnswersGetsPieces(t *testing.T) {
 	var leave context.CancelFunc
-	d := (&double{intercept: func(w http.ResponseWriter, r *request) bool {
+	d := (&double{intercept: func(w http.ResponseWriter, r *doubleRequest) bool {
 		if r.body.Get("stream").Bool() {
 			w.Header().Set("Content-Type", "text/event-stream")
 			io.WriteString(w, "data: "+delta(`{"content":"one two three "}`)+"\n\n")

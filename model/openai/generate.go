@@ -209,7 +209,7 @@ func (a *answer) attempt(ctx context.Context, t *target) error {
 // known to be one that it takes, is asked again without it. Only "none" has to
 // be kept: without it the model may reason. One that refuses the reasoning of
 // messages is asked again without that, which the answer can do without.
-func (a *answer) open(ctx context.Context, t *target) (*exchange, error) {
+func (a *answer) open(ctx context.Context, t *target) (*call, error) {
 	w := newRequest(a.served, t, a.req)
 	x, err := t.chat(ctx, w)
 	f, ok := errors.AsType[*failure](err)
@@ -231,13 +231,10 @@ func (a *answer) open(ctx context.Context, t *target) (*exchange, error) {
 }
 
 // chat sends a request for a chat completion, or for that of a text.
-func (t *target) chat(ctx context.Context, w *wireRequest) (*exchange, error) {
+func (t *target) chat(ctx context.Context, w *wireRequest) (*call, error) {
 	body, err := w.encode()
 	if err != nil {
 		return nil, err
-	}
-	if w.past != nil && t.direct == nil {
-		body = slices.Clone(body) // a transport may still read it when the answer has come
 	}
 	patience := t.FirstToken
 	if !w.Stream {
@@ -247,11 +244,15 @@ func (t *target) chat(ctx context.Context, w *wireRequest) (*exchange, error) {
 	if w.Prompt != nil {
 		path = "/completions"
 	}
-	return t.sendWithin(ctx, patience, http.MethodPost, t.URL+path, body)
+	x, err := t.sendWithin(ctx, patience, post(w.tenant, t.URL+path, body))
+	if w.past != nil && (err != nil || !x.resp.progress.written.Load()) {
+		w.past.release() // the connection may still read the buffer
+	}
+	return x, err
 }
 
 // read turns the answer of a server into events.
-func (a *answer) read(x *exchange) error {
+func (a *answer) read(x *call) error {
 	if !x.streams() {
 		data, err := x.read()
 		if err != nil {
@@ -265,7 +266,7 @@ func (a *answer) read(x *exchange) error {
 		}
 		return a.end(x, errNoEnd)
 	}
-	events := newEventReader(x.resp.Body)
+	events := newEventReader(x.resp)
 	defer events.r.release()
 	var ahead string // the text of the event after this one, where there is more
 	for !a.stopped && a.ctx.Err() == nil {
@@ -294,7 +295,7 @@ func (a *answer) read(x *exchange) error {
 func (a *answer) free() bool { return a.req.Format.Type == model.FormatText || a.req.Format.Type == "" }
 
 // next reads the next event, or ends the answer where there is none.
-func (a *answer) next(x *exchange, events *eventReader) (done bool, err error) {
+func (a *answer) next(x *call, events *eventReader) (done bool, err error) {
 	data, named, err := events.next()
 	if err == nil && string(data) == "[DONE]" {
 		x.over()
@@ -310,7 +311,7 @@ func (a *answer) next(x *exchange, events *eventReader) (done bool, err error) {
 }
 
 // parse reads the data of an event, or a whole answer.
-func (a *answer) parse(x *exchange, plain *plainChunks, data []byte, named string) error {
+func (a *answer) parse(x *call, plain *plainChunks, data []byte, named string) error {
 	if named == "" && !a.req.Logprobs {
 		if text, ok := plain.read(data); ok {
 			a.chunk = chunk{text: text}
@@ -327,7 +328,7 @@ func (a *answer) parse(x *exchange, plain *plainChunks, data []byte, named strin
 }
 
 // take takes what an event says.
-func (a *answer) take(x *exchange) error {
+func (a *answer) take(x *call) error {
 	c := &a.chunk
 	if c.finish != "" {
 		a.reason = finishReason(c.finish)
@@ -381,7 +382,7 @@ func (a *answer) take(x *exchange) error {
 }
 
 // wait says how long the next event may take.
-func (a *answer) wait(x *exchange) {
+func (a *answer) wait(x *call) {
 	switch {
 	case a.reason != "":
 		x.wait(usageWait)
@@ -432,7 +433,7 @@ func (a *answer) emitText(text string) {
 	a.emit(model.TextDelta{Text: text, More: a.more})
 }
 
-func (a *answer) toolCalls(x *exchange) error {
+func (a *answer) toolCalls(x *call) error {
 	if !a.chunk.calls.Exists() {
 		return nil
 	}
@@ -452,7 +453,7 @@ func (a *answer) emitCall(e model.Event) {
 
 // end ends an answer whose stream ended with err. Once there is a finish reason
 // nothing is missing but the usage.
-func (a *answer) end(x *exchange, err error) error {
+func (a *answer) end(x *call, err error) error {
 	if ended := a.ctx.Err(); ended != nil {
 		return ended
 	}

@@ -117,7 +117,7 @@ func (h *health) sleep(d time.Duration) bool {
 // answers asks the server for its models. Any answer but a server's own failure
 // shows that it is there: not all have the route, or let everybody see it.
 func (s *server) answers(ctx context.Context) error {
-	x, err := s.send(ctx, http.MethodGet, s.URL+"/models", nil)
+	x, err := s.send(ctx, &request{method: http.MethodGet, url: s.URL + "/models"})
 	if err == nil {
 		x.close()
 		return nil

@@ -55,6 +55,9 @@ func (s *server) about(ctx context.Context) *about {
 	if a.kind == unknown {
 		a.until = time.Now().Add(unknownFor)
 	}
+	if a.slots > 0 {
+		s.conns.limit(a.slots) // an idle connection occupies a thread of llama-server
+	}
 	s.known.Store(a)
 	return a
 }

@@ -80,7 +80,7 @@ func (t *target) pieces(ctx context.Context, text string) ([]piece, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := t.send(ctx, "POST", t.root()+"/tokenize", body)
+	x, err := t.send(ctx, post("", t.root()+"/tokenize", body))
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (t *target) textOf(ctx context.Context, id int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	x, err := t.send(ctx, "POST", t.root()+"/detokenize", body)
+	x, err := t.send(ctx, post("", t.root()+"/detokenize", body))
 	if err != nil {
 		return "", err
 	}

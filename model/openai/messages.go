@@ -26,7 +26,7 @@ func (w *wireRequest) encode() ([]byte, error) {
 	}
 	err := w.writeOthers(&out)
 	out.EndObject()
-	p.keep(append(out.Buf, '\n')) // as all that is sent
+	p.keep(out.Buf)
 	return p.buf, err
 }
 
@@ -167,6 +167,12 @@ func (p *past) begin(w *wireRequest) []byte {
 func (p *past) keep(buf []byte) {
 	p.memo.Hold(cap(buf) - cap(p.buf))
 	p.buf = buf
+}
+
+// release gives up the buffer.
+func (p *past) release() {
+	p.memo.Hold(-cap(p.buf))
+	*p = past{memo: p.memo}
 }
 
 // messagesSize is about how many bytes messages take: more than they do where

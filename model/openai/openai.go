@@ -11,7 +11,7 @@
 //
 // A [Model] is what clients name; its [Target] values say which model on which
 // [Server] answers for it. The files are named for what happens to a request:
-// retry.go chooses a target, server.go sends, sse.go and chunk.go read the answer,
+// retry.go chooses a target, server.go and conns.go send, sse.go and chunk.go read the answer,
 // generate.go and toolcalls.go make events of it, score.go and labels.go read
 // distributions, decide.go asks servers that decide, embed.go reads vectors,
 // tokens.go counts.

@@ -59,7 +59,7 @@ func (s *server) models(ctx context.Context) (gjson.Result, error) {
 
 // get returns a JSON document of the server's.
 func (s *server) get(ctx context.Context, url string) (gjson.Result, error) {
-	x, err := s.send(ctx, http.MethodGet, url, nil)
+	x, err := s.send(ctx, &request{method: http.MethodGet, url: url})
 	if err != nil {
 		return gjson.Result{}, err
 	}

@@ -50,7 +50,7 @@ func called(thought string) *model.Request {
 // TestAServerThatRefusesReasoning is asked without it, then and from then on.
 func TestAServerThatRefusesReasoning(t *testing.T) {
 	is := is.New(t)
-	d := (&double{intercept: func(w http.ResponseWriter, r *request) bool {
+	d := (&double{intercept: func(w http.ResponseWriter, r *doubleRequest) bool {
 		if !r.body.Get("messages.1.reasoning_content").Exists() {
 			return false
 		}

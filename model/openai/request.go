@@ -13,6 +13,7 @@ import (
 // text, which has a prompt instead of messages. [wireRequest.encode] puts the
 // messages before the rest.
 type wireRequest struct {
+	tenant    string // whose connections the request may use
 	begun     []byte // JSON of messages, up to where the text of the first of messages goes on; nil: nothing
 	messages  []model.Message
 	past      *past  // what is known of the first messages; nil: nothing is kept
@@ -95,7 +96,7 @@ func encode(body any) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	err := e.Encode(body)
-	return b.Bytes(), err
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // limit sets the most tokens that may be generated, in the server's own field.
@@ -110,7 +111,7 @@ func (w *wireRequest) limit(s *server, tokens int) {
 // newRequest returns the request for a generation on a target.
 func newRequest(m *served, t *target, req *model.Request) *wireRequest {
 	w := &wireRequest{
-		Model: t.model(req.Model), ResponseFormat: newFormat(req.Format),
+		tenant: req.Tenant, Model: t.model(req.Model), ResponseFormat: newFormat(req.Format),
 		Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, ReasoningEffort: m.effort(req.ReasoningEffort),
 	}
 	if req.Continue {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -153,7 +152,7 @@ func (replayed) score(ctx context.Context, t *target, w *wireRequest, labels []s
 	if err != nil {
 		return nil, err
 	}
-	masses, err := t.replay(ctx, prompt, owners, len(labels))
+	masses, err := t.replay(ctx, w.tenant, prompt, owners, len(labels))
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +172,7 @@ func promptIDs(answer gjson.Result) string {
 }
 
 // replay returns the masses of labels behind a prompt of tokens.
-func (t *target) replay(ctx context.Context, prompt string, owners map[int]int, labels int) ([]float64, error) {
+func (t *target) replay(ctx context.Context, tenant, prompt string, owners map[int]int, labels int) ([]float64, error) {
 	ids := make([]int, 0, len(owners))
 	for id := range owners {
 		ids = append(ids, id)
@@ -186,7 +185,7 @@ func (t *target) replay(ctx context.Context, prompt string, owners map[int]int, 
 	if err != nil {
 		return nil, err
 	}
-	x, err := t.send(ctx, http.MethodPost, t.root()+"/generate", body)
+	x, err := t.send(ctx, post(tenant, t.root()+"/generate", body))
 	if f, ok := errors.AsType[*failure](err); ok && (f.refuses() || noRoute(f.status)) {
 		return nil, errLacking
 	}

@@ -280,7 +280,7 @@ func (b *Backend) newScoreRequest(ctx context.Context, t *target, req *model.Sco
 	}
 	zero := 0.0
 	w := &wireRequest{
-		Model: t.model(req.Model), Temperature: &zero,
+		tenant: req.Tenant, Model: t.model(req.Model), Temperature: &zero,
 		begun: begun, messages: []model.Message{{Role: model.User, Parts: parts}},
 	}
 	if begun == nil {
@@ -311,7 +311,7 @@ func (b *Backend) newScoreRequest(ctx context.Context, t *target, req *model.Sco
 
 // ask sends a request and returns the whole answer. A server that refuses a
 // reasoning effort is asked without one, now and from then on.
-func (t *target) ask(ctx context.Context, w *wireRequest) (gjson.Result, *exchange, error) {
+func (t *target) ask(ctx context.Context, w *wireRequest) (gjson.Result, *call, error) {
 	answer, x, err := t.complete(ctx, w)
 	f, ok := errors.AsType[*failure](err)
 	if !ok || !f.refuses() || f.fault.Code == fault.CodeContextLength || toldTop(err, w) > 0 || w.ReasoningEffort == "" || t.noThinking != "" {
@@ -329,7 +329,7 @@ func (t *target) ask(ctx context.Context, w *wireRequest) (gjson.Result, *exchan
 
 // complete sends a request and returns the whole answer, and the exchange, which
 // is closed, to make errors of.
-func (t *target) complete(ctx context.Context, w *wireRequest) (gjson.Result, *exchange, error) {
+func (t *target) complete(ctx context.Context, w *wireRequest) (gjson.Result, *call, error) {
 	x, err := t.chat(ctx, w)
 	if err != nil {
 		return gjson.Result{}, nil, err
@@ -341,7 +341,7 @@ func (t *target) complete(ctx context.Context, w *wireRequest) (gjson.Result, *e
 
 // unusable returns the error for an answer that makes no decision, whoever is
 // asked.
-func (x *exchange) unusable(cause error) error {
+func (x *call) unusable(cause error) error {
 	return &failure{fault: fault.Upstreamf(x.named(cause), "The model cannot be used for decisions.")}
 }
 

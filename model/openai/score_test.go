@@ -163,7 +163,7 @@ func TestNoThinking(t *testing.T) {
 func TestServerWithoutLogprobs(t *testing.T) {
 	for name, d := range map[string]*double{
 		"left out": {noLogprobs: true},
-		"refused": {intercept: func(w http.ResponseWriter, r *request) bool {
+		"refused": {intercept: func(w http.ResponseWriter, r *doubleRequest) bool {
 			if r.body.Get("logprobs").Exists() {
 				refuse(w, http.StatusBadRequest, "logprobs are not supported")
 			}

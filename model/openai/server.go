@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -29,10 +28,8 @@ const maxErrorBody = 2 << 10
 // server is a model server at run time.
 type server struct {
 	Server
-	host    string  // for logs
-	direct  *direct // nil where the server is not spoken to directly
-	others  *http.Transport
-	pass    string // what the Authorization header says; empty leaves it out
+	host    string // for logs
+	conns   *conns
 	known   atomic.Pointer[about]
 	asking  sync.Mutex // held while the server is asked what it is
 	queue   *queue     // nil is no limit
@@ -42,36 +39,28 @@ type server struct {
 }
 
 func newServer(config Server, log *slog.Logger) *server {
+	authorization := ""
 	s := &server{Server: config, host: config.URL}
 	if u, err := url.Parse(config.URL); err == nil {
 		s.host = u.Host
 		if u.User != nil {
 			password, _ := u.User.Password()
-			s.pass = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
+			authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
 		}
 	}
 	if s.Key != "" {
-		s.pass = "Bearer " + s.Key
+		authorization = "Bearer " + oneLine.Replace(s.Key)
 	}
-	dialer := &net.Dialer{Timeout: config.ConnectTimeout, KeepAlive: 30 * time.Second}
-	s.direct = newDirect(config.URL, s.pass, dialer)
-	s.others = &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         dialer.DialContext,
-		TLSHandshakeTimeout: config.ConnectTimeout,
-		ForceAttemptHTTP2:   true,
-		MaxIdleConnsPerHost: maxIdle,
-		IdleConnTimeout:     idleTimeout,
-		WriteBufferSize:     1 << 10, // every open stream has both; a longer prompt
-		ReadBufferSize:      2 << 10, // is written past the buffer
-		DisableCompression:  true,    // a compressed stream is held back
-	}
+	s.conns = newConns(&s.Server, authorization)
 	if config.Concurrency > 0 {
 		s.queue = newQueue(config.Concurrency)
 	}
 	s.health = newHealth(s.host, log, s.answers)
 	return s
 }
+
+// oneLine keeps a key from ending the header that it stands in.
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
 
 // failure is why a call of a server failed.
 type failure struct {
@@ -104,42 +93,46 @@ func (f *failure) refuses() bool {
 	return f.status == http.StatusBadRequest || f.status == http.StatusUnprocessableEntity
 }
 
-// exchange is a request under way and its answer.
-type exchange struct {
+// call is a request under way and its answer.
+type call struct {
 	server  *server
 	sent    time.Time
 	outer   context.Context // of the caller
-	ctx     context.Context // ends also when the server is silent for too long
+	ctx     context.Context // ends with outer, and when the server is silent for too long
 	cancel  context.CancelCauseFunc
+	detach  func() bool // of ctx from outer
 	timer   *time.Timer
 	silence error // why the timer ends ctx
-	resp    *http.Response
+	resp    *reply
 }
 
-// send sends a request and returns when the server has accepted it. The exchange
-// must be closed. The error is the caller's context's or a failure.
-func (s *server) send(ctx context.Context, method, target string, body []byte) (*exchange, error) {
-	return s.sendWithin(ctx, s.FirstToken, method, target, body)
+// send sends a request and returns when the server has accepted it. The call must
+// be closed. The error is the caller's context's or a failure.
+func (s *server) send(ctx context.Context, r *request) (*call, error) {
+	return s.sendWithin(ctx, s.FirstToken, r)
 }
 
 // sendWithin is send for a server that is given so much time until it answers.
-func (s *server) sendWithin(ctx context.Context, patience time.Duration, method, target string, body []byte) (*exchange, error) {
+func (s *server) sendWithin(ctx context.Context, patience time.Duration, r *request) (*call, error) {
 	s.load.requests.Add(1)
-	x := &exchange{server: s, sent: time.Now(), outer: ctx, silence: errFirstToken}
-	x.ctx, x.cancel = context.WithCancelCause(ctx)
+	x := &call{server: s, sent: time.Now(), outer: ctx, silence: errFirstToken}
+	x.ctx, x.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	x.detach = context.AfterFunc(ctx, func() { x.cancel(context.Cause(ctx)) })
 	x.timer = time.AfterFunc(patience, func() { x.cancel(errFirstToken) })
-	var err error
-	if s.direct != nil {
-		x.resp, err = s.direct.send(x.ctx, method, target, body)
-	} else {
-		x.resp, err = s.roundTrip(x.ctx, method, target, body)
-	}
+	resp, err := s.conns.send(x.ctx, r, func(read bool) bool {
+		if read && !s.retries.spend(r.tenant) {
+			return false
+		}
+		s.load.requests.Add(1)
+		return true
+	})
 	if err != nil {
 		err = x.broken(err)
 		x.close()
 		return nil, err
 	}
-	if x.resp.StatusCode != http.StatusOK {
+	x.resp = resp
+	if resp.StatusCode != http.StatusOK {
 		err := x.refused()
 		x.close()
 		return nil, err
@@ -147,52 +140,44 @@ func (s *server) sendWithin(ctx context.Context, patience time.Duration, method,
 	return x, nil
 }
 
-// roundTrip sends a request to a server that is not spoken to directly. No redirect
-// is followed: the key must not go somewhere else.
-func (s *server) roundTrip(ctx context.Context, method, target string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
+// post returns a request with a JSON body. Line feeds between the tokens of JSON
+// become blanks: behind one, a server that has not read a body to its end may take
+// the rest for a request.
+func post(tenant, url string, body []byte) *request {
+	for _, end := range []byte{'\n', '\r'} {
+		for i := bytes.IndexByte(body, end); i >= 0; i = bytes.IndexByte(body, end) {
+			body[i] = ' '
+		}
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if s.pass != "" {
-		req.Header.Set("Authorization", s.pass)
-	}
-	return s.others.RoundTrip(req)
+	return &request{tenant: tenant, method: http.MethodPost, url: url, body: body}
 }
 
-// close gives up connections that nothing comes from, once what runs beside
-// exchanges has ended.
+// close closes idle connections, once what runs beside calls has ended.
 func (s *server) close() {
 	s.health.close()
-	if s.direct != nil {
-		s.direct.wait()
-		s.direct.CloseIdleConnections()
-	}
-	s.others.CloseIdleConnections()
+	s.conns.close()
 }
 
-// close ends the exchange and, unless the answer was read to its end, its
-// connection.
-func (x *exchange) close() {
+// close ends the call and, unless the answer was read to its end, its connection.
+func (x *call) close() {
 	x.timer.Stop()
-	if x.resp != nil {
-		x.resp.Body.Close() // before the context ends, which ends the connection
+	attached := x.detach()
+	switch {
+	case x.resp == nil:
+		x.cancel(nil)
+	case attached:
+		x.resp.finish(func() { x.cancel(nil) })
+	default:
+		x.resp.discard()
+		x.cancel(nil)
 	}
-	x.cancel(nil)
 }
 
 // over says that all of the answer has come but its end.
-func (x *exchange) over() {
-	if body, ok := x.resp.Body.(*directAnswer); ok {
-		body.over = true
-	}
-}
+func (x *call) over() { x.resp.over = true }
 
 // wait gives the server d until the next call of wait.
-func (x *exchange) wait(d time.Duration) {
+func (x *call) wait(d time.Duration) {
 	if x.silence == errFirstToken {
 		x.timer.Stop()
 		x.silence = errBetweenTokens
@@ -203,13 +188,13 @@ func (x *exchange) wait(d time.Duration) {
 }
 
 // streams reports whether the answer is a stream of events.
-func (x *exchange) streams() bool {
+func (x *call) streams() bool {
 	return !strings.HasPrefix(x.resp.Header.Get("Content-Type"), "application/json")
 }
 
 // whole returns the JSON of the whole body, of a bounded size, or the error that it
 // reports.
-func (x *exchange) whole(limit int64) (gjson.Result, error) {
+func (x *call) whole(limit int64) (gjson.Result, error) {
 	data, err := x.readUpTo(limit)
 	if err != nil {
 		return gjson.Result{}, err
@@ -225,10 +210,10 @@ func (x *exchange) whole(limit int64) (gjson.Result, error) {
 }
 
 // read returns the whole body, of a bounded size.
-func (x *exchange) read() ([]byte, error) { return x.readUpTo(maxEvent) }
+func (x *call) read() ([]byte, error) { return x.readUpTo(maxEvent) }
 
-func (x *exchange) readUpTo(limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(x.resp.Body, limit+1))
+func (x *call) readUpTo(limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(x.resp, limit+1))
 	if err != nil {
 		return nil, x.broken(err)
 	}
@@ -240,7 +225,7 @@ func (x *exchange) readUpTo(limit int64) ([]byte, error) {
 
 // broken returns the error for a connection that failed: the context's where
 // the caller's has ended.
-func (x *exchange) broken(cause error) error {
+func (x *call) broken(cause error) error {
 	if err := x.outer.Err(); err != nil {
 		return err
 	}
@@ -257,15 +242,15 @@ func (x *exchange) broken(cause error) error {
 }
 
 // nonsense returns the error for an answer that makes no sense.
-func (x *exchange) nonsense(cause error) error {
+func (x *call) nonsense(cause error) error {
 	return &failure{passing: true, fault: fault.Upstreamf(x.named(cause), "The model's answer could not be used.")}
 }
 
-func (x *exchange) named(cause error) error { return fmt.Errorf("%s: %w", x.server.host, cause) }
+func (x *call) named(cause error) error { return fmt.Errorf("%s: %w", x.server.host, cause) }
 
 // refused returns the error for an answer with another status than 200.
-func (x *exchange) refused() error {
-	text, err := io.ReadAll(io.LimitReader(x.resp.Body, maxErrorBody))
+func (x *call) refused() error {
+	text, err := io.ReadAll(io.LimitReader(x.resp, maxErrorBody))
 	if err != nil && x.outer.Err() != nil {
 		return x.outer.Err()
 	}
@@ -343,7 +328,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 
 // unended returns the error for a stream that ended before the answer did: what
 // some servers do instead of reporting a failure.
-func (x *exchange) unended(cause error) error {
+func (x *call) unended(cause error) error {
 	if cause == io.EOF {
 		cause = errNoEnd
 	}
@@ -352,7 +337,7 @@ func (x *exchange) unended(cause error) error {
 
 // reported returns the error for a failure that a server reports inside an
 // answer. Some say there which status it would have had.
-func (x *exchange) reported(report gjson.Result, data []byte) error {
+func (x *call) reported(report gjson.Result, data []byte) error {
 	text := data[:min(len(data), maxErrorBody)]
 	if overWindow(text) || noImages.Match(text) {
 		return x.server.classify(http.StatusBadRequest, text, 0)

@@ -55,8 +55,8 @@ func fold(ctx context.Context, b model.Backend, req *model.Request) (a answerOf)
 }
 
 // events answers with server-sent events.
-func events(data ...string) func(http.ResponseWriter, *request) bool {
-	return func(w http.ResponseWriter, _ *request) bool {
+func events(data ...string) func(http.ResponseWriter, *doubleRequest) bool {
+	return func(w http.ResponseWriter, _ *doubleRequest) bool {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, d := range data {
 			fmt.Fprintf(w, "data: %s\n\n", d)
@@ -218,7 +218,7 @@ func TestObjectIsNotFollowedByBlankLines(t *testing.T) {
 
 func TestEndlessBlankLinesEndAnAnswer(t *testing.T) {
 	gone := make(chan struct{})
-	d := (&double{intercept: func(w http.ResponseWriter, r *request) bool {
+	d := (&double{intercept: func(w http.ResponseWriter, r *doubleRequest) bool {
 		events(delta(`{"content":"{\"a\": [1, \"}\"]}"}`))(w, r)
 		for r.Context().Err() == nil {
 			events(delta(`{"content":"\n"}`))(w, r)
@@ -351,7 +351,7 @@ func TestReasoningIsNeverShown(t *testing.T) {
 
 func TestStartComesWithTheFirstThought(t *testing.T) {
 	first := make(chan struct{})
-	d := (&double{intercept: func(w http.ResponseWriter, r *request) bool {
+	d := (&double{intercept: func(w http.ResponseWriter, r *doubleRequest) bool {
 		events(delta(`{"reasoning":"hm"}`))(w, r)
 		<-first
 		return events(delta(`{"content":"x"}`), finish("stop"))(w, r)
@@ -452,7 +452,7 @@ func TestOtherModelsArePassedOn(t *testing.T) {
 	if a := fold(t.Context(), b, req); a.err != nil || d.seen()[0].Get("model").Str != "llama3:8b" {
 		t.Errorf("got %+v for %s", a, d.seen()[0])
 	}
-	missing := (&double{intercept: func(w http.ResponseWriter, _ *request) bool {
+	missing := (&double{intercept: func(w http.ResponseWriter, _ *doubleRequest) bool {
 		refuse(w, http.StatusNotFound, "model not found")
 		return true
 	}}).serve(t)
@@ -469,7 +469,7 @@ func TestOtherModelsArePassedOn(t *testing.T) {
 
 func TestKeyIsSent(t *testing.T) {
 	var got string
-	d := (&double{intercept: func(_ http.ResponseWriter, r *request) bool {
+	d := (&double{intercept: func(_ http.ResponseWriter, r *doubleRequest) bool {
 		got = r.Header.Get("Authorization")
 		return false
 	}}).serve(t)

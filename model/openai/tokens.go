@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -85,7 +84,7 @@ func (t *target) countTokens(ctx context.Context, known *cache, req *model.Reque
 			return 0
 		})
 		var n int
-		n, ok = t.countText(ctx, known, name, text.String(), most)
+		n, ok = t.countText(ctx, known, req.Tenant, name, text.String(), most)
 		most -= n
 		return n + around, ok && most >= 0
 	})
@@ -93,14 +92,14 @@ func (t *target) countTokens(ctx context.Context, known *cache, req *model.Reque
 }
 
 // countText is countTokens for a text.
-func (t *target) countText(ctx context.Context, known *cache, name, text string, most int) (int, bool) {
+func (t *target) countText(ctx context.Context, known *cache, tenant, name, text string, most int) (int, bool) {
 	key := known.key(t.URL, name, text)
 	if count, ok := known.get(key); ok {
 		return count, true
 	}
 	count := 0
 	for piece, rest := cut(text, tokenizePiece); piece != "" && count <= most; piece, rest = cut(rest, tokenizePiece) {
-		n, ok := t.tokenize(ctx, name, piece)
+		n, ok := t.tokenize(ctx, tenant, name, piece)
 		if !ok {
 			return 0, false
 		}
@@ -115,7 +114,7 @@ func (t *target) countText(ctx context.Context, known *cache, name, text string,
 // tokenize asks the server how many tokens a text has. vLLM and SGLang read
 // prompt and say count, llama.cpp reads content and lists the tokens. A server
 // that does not have the route is not asked again.
-func (t *target) tokenize(ctx context.Context, name, text string) (int, bool) {
+func (t *target) tokenize(ctx context.Context, tenant, name, text string) (int, bool) {
 	ctx, cancel := context.WithTimeout(ctx, tokenizeTime)
 	defer cancel()
 	body, err := encode(struct {
@@ -127,7 +126,7 @@ func (t *target) tokenize(ctx context.Context, name, text string) (int, bool) {
 	if err != nil {
 		return 0, false
 	}
-	x, err := t.send(ctx, http.MethodPost, t.root()+"/tokenize", body)
+	x, err := t.send(ctx, post(tenant, t.root()+"/tokenize", body))
 	if err != nil {
 		if f, ok := errors.AsType[*failure](err); ok && f.status >= 300 && f.status < 500 && !f.busy() {
 			t.tokenizer.missing.Store(true)

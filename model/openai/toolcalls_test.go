@@ -21,8 +21,8 @@ func tools(names ...string) []model.Tool {
 	return list
 }
 
-// call is an element of tool_calls.
-func call(fields ...string) string { return "{" + strings.Join(fields, ",") + "}" }
+// callJSON is an element of tool_calls.
+func callJSON(fields ...string) string { return "{" + strings.Join(fields, ",") + "}" }
 
 func fn(name, arguments string) string {
 	return `"function":{"name":"` + name + `","arguments":"` + strings.ReplaceAll(arguments, `"`, `\"`) + `"}`
@@ -34,24 +34,24 @@ func TestToolCallsOfEveryForm(t *testing.T) {
 		deltas []string // each the elements of one tool_calls
 		want   []string
 	}{
-		"whole, in one delta":        {[]string{call(`"id":"1","index":0`, fn("f", `{"a":1}`)) + "," + call(`"id":"2","index":1`, fn("g", `{"b":2}`))}, both},
-		"in pieces":                  {[]string{call(`"id":"1","index":0`, fn("f", "")), call(`"index":0`, fn("", `{"a"`)), call(`"index":0`, fn("", `:1}`)), call(`"id":"2","index":1`, fn("g", "")), call(`"index":1`, fn("", `{"b":2}`))}, both},
-		"mixed":                      {[]string{call(`"id":"1","index":0`, fn("f", `{"a"`)), call(`"id":"2","index":1`, fn("g", `{"b"`)), call(`"index":0`, fn("", `:1}`)), call(`"index":1`, fn("", `:2}`))}, both},
-		"no index":                   {[]string{call(`"id":"1"`, fn("f", `{"a"`)), call(`"id":"1"`, fn("", `:1}`)), call(`"id":"2"`, fn("g", `{"b":2}`))}, both},
-		"no index, mixed":            {[]string{call(`"id":"1"`, fn("f", `{"a"`)), call(`"id":"2"`, fn("g", `{"b":2}`)), call(`"id":"1"`, fn("", `:1}`))}, both},
-		"no index, IDs at the begin": {[]string{call(`"id":"1"`, fn("f", "")), call(fn("", `{"a":1}`)), call(`"id":"2"`, fn("g", "")), call(fn("", `{"b":2}`))}, both},
-		"no index, no ID":            {[]string{call(fn("f", `{"a":1}`)), call(fn("g", `{"b":2}`))}, both},
-		"no index, no ID, in pieces": {[]string{call(fn("f", `{"a"`)), call(fn("", `:1}`)), call(fn("g", `{"b"`)), call(fn("", `:2}`))}, both},
-		"empty IDs":                  {[]string{call(`"id":"","index":0`, fn("f", `{"a":1}`)), call(`"id":"","index":1`, fn("g", `{"b":2}`))}, both},
-		"one index, other IDs":       {[]string{call(`"id":"1","index":0`, fn("f", `{"a":1}`)), call(`"id":"2","index":0`, fn("g", `{"b":2}`))}, both},
-		"one index, no IDs":          {[]string{call(`"index":0`, fn("f", `{"a":1}`)), call(`"index":0`, fn("g", `{"b":2}`))}, both},
-		"one ID":                     {[]string{call(`"id":"1","index":0`, fn("f", `{"a"`)), call(`"id":"1","index":0`, fn("f", `:1}`))}, both[:1]},
-		"a new ID with every piece":  {[]string{call(`"id":"1","index":0`, fn("f", `{"a"`)), call(`"id":"2","index":0`, fn("", `:1}`))}, both[:1]},
-		"the name in pieces":         {[]string{call(`"index":0,"id":"1"`, fn("get_", "")), call(`"index":0`, fn("time", "")), call(`"index":0`, fn("", "{}"))}, []string{"get_time{}"}},
-		"the name with every piece":  {[]string{call(`"index":0`, fn("f", `{"a"`)), call(`"index":0`, fn("f", `:1}`))}, both[:1]},
-		"no arguments":               {[]string{call(`"index":0,"id":"1"`, `"function":{"name":"f"}`)}, []string{"f{}"}},
-		"null arguments":             {[]string{call(`"index":0,"id":"1"`, `"function":{"name":"f","arguments":null}`)}, []string{"f{}"}},
-		"arguments as an object":     {[]string{call(`"id":"1"`, `"function":{"name":"f","arguments":{"a":1}}`)}, both[:1]},
+		"whole, in one delta":        {[]string{callJSON(`"id":"1","index":0`, fn("f", `{"a":1}`)) + "," + callJSON(`"id":"2","index":1`, fn("g", `{"b":2}`))}, both},
+		"in pieces":                  {[]string{callJSON(`"id":"1","index":0`, fn("f", "")), callJSON(`"index":0`, fn("", `{"a"`)), callJSON(`"index":0`, fn("", `:1}`)), callJSON(`"id":"2","index":1`, fn("g", "")), callJSON(`"index":1`, fn("", `{"b":2}`))}, both},
+		"mixed":                      {[]string{callJSON(`"id":"1","index":0`, fn("f", `{"a"`)), callJSON(`"id":"2","index":1`, fn("g", `{"b"`)), callJSON(`"index":0`, fn("", `:1}`)), callJSON(`"index":1`, fn("", `:2}`))}, both},
+		"no index":                   {[]string{callJSON(`"id":"1"`, fn("f", `{"a"`)), callJSON(`"id":"1"`, fn("", `:1}`)), callJSON(`"id":"2"`, fn("g", `{"b":2}`))}, both},
+		"no index, mixed":            {[]string{callJSON(`"id":"1"`, fn("f", `{"a"`)), callJSON(`"id":"2"`, fn("g", `{"b":2}`)), callJSON(`"id":"1"`, fn("", `:1}`))}, both},
+		"no index, IDs at the begin": {[]string{callJSON(`"id":"1"`, fn("f", "")), callJSON(fn("", `{"a":1}`)), callJSON(`"id":"2"`, fn("g", "")), callJSON(fn("", `{"b":2}`))}, both},
+		"no index, no ID":            {[]string{callJSON(fn("f", `{"a":1}`)), callJSON(fn("g", `{"b":2}`))}, both},
+		"no index, no ID, in pieces": {[]string{callJSON(fn("f", `{"a"`)), callJSON(fn("", `:1}`)), callJSON(fn("g", `{"b"`)), callJSON(fn("", `:2}`))}, both},
+		"empty IDs":                  {[]string{callJSON(`"id":"","index":0`, fn("f", `{"a":1}`)), callJSON(`"id":"","index":1`, fn("g", `{"b":2}`))}, both},
+		"one index, other IDs":       {[]string{callJSON(`"id":"1","index":0`, fn("f", `{"a":1}`)), callJSON(`"id":"2","index":0`, fn("g", `{"b":2}`))}, both},
+		"one index, no IDs":          {[]string{callJSON(`"index":0`, fn("f", `{"a":1}`)), callJSON(`"index":0`, fn("g", `{"b":2}`))}, both},
+		"one ID":                     {[]string{callJSON(`"id":"1","index":0`, fn("f", `{"a"`)), callJSON(`"id":"1","index":0`, fn("f", `:1}`))}, both[:1]},
+		"a new ID with every piece":  {[]string{callJSON(`"id":"1","index":0`, fn("f", `{"a"`)), callJSON(`"id":"2","index":0`, fn("", `:1}`))}, both[:1]},
+		"the name in pieces":         {[]string{callJSON(`"index":0,"id":"1"`, fn("get_", "")), callJSON(`"index":0`, fn("time", "")), callJSON(`"index":0`, fn("", "{}"))}, []string{"get_time{}"}},
+		"the name with every piece":  {[]string{callJSON(`"index":0`, fn("f", `{"a"`)), callJSON(`"index":0`, fn("f", `:1}`))}, both[:1]},
+		"no arguments":               {[]string{callJSON(`"index":0,"id":"1"`, `"function":{"name":"f"}`)}, []string{"f{}"}},
+		"null arguments":             {[]string{callJSON(`"index":0,"id":"1"`, `"function":{"name":"f","arguments":null}`)}, []string{"f{}"}},
+		"arguments as an object":     {[]string{callJSON(`"id":"1"`, `"function":{"name":"f","arguments":{"a":1}}`)}, both[:1]},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,11 +88,11 @@ func TestToolCallsThatFail(t *testing.T) {
 		cut   bool
 		want  error
 	}{
-		"unknown tool":             {call(fn("x", "{}")), false, errUnknownTool},
-		"broken arguments":         {call(fn("f", `{"a"`)), false, errArguments},
-		"cut arguments":            {call(fn("f", `{"a"`)), true, nil},
-		"cut name":                 {call(fn("ge", "")), true, nil},
-		"more calls than are sane": {strings.Repeat(call(fn("f", "{}"))+",", maxCalls) + call(fn("f", "{}")), false, errManyCalls},
+		"unknown tool":             {callJSON(fn("x", "{}")), false, errUnknownTool},
+		"broken arguments":         {callJSON(fn("f", `{"a"`)), false, errArguments},
+		"cut arguments":            {callJSON(fn("f", `{"a"`)), true, nil},
+		"cut name":                 {callJSON(fn("ge", "")), true, nil},
+		"more calls than are sane": {strings.Repeat(callJSON(fn("f", "{}"))+",", maxCalls) + callJSON(fn("f", "{}")), false, errManyCalls},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestFirstCallIsStreamed(t *testing.T) {
 	calls := toolCalls{tools: tools("f")}
 	var got []model.Event
 	emit := func(e model.Event) { got = append(got, e) }
-	for _, d := range []string{call(`"index":0,"id":"1"`, fn("f", "")), call(`"index":0`, fn("", `{"a"`)), call(`"index":0`, fn("", `:1}`))} {
+	for _, d := range []string{callJSON(`"index":0,"id":"1"`, fn("f", "")), callJSON(`"index":0`, fn("", `{"a"`)), callJSON(`"index":0`, fn("", `:1}`))} {
 		if err := calls.add(gjson.Parse("["+d+"]"), emit); err != nil {
 			t.Fatal(err)
 		}
@@ -138,8 +138,8 @@ func TestTextAroundCalls(t *testing.T) {
 }
 
 func TestCallsOfOtherToolsAreDropped(t *testing.T) {
-	d := (&double{intercept: func(w http.ResponseWriter, r *request) bool {
-		return r.number == 1 && events(delta(`{"tool_calls":[`+call(`"id":"1"`, fn("g", `{}`))+`,`+call(`"id":"2"`, fn("f", `{}`))+`,`+call(`"id":"3"`, fn("f", `{"a":3}`))+`]}`), finish("tool_calls"))(w, r)
+	d := (&double{intercept: func(w http.ResponseWriter, r *doubleRequest) bool {
+		return r.number == 1 && events(delta(`{"tool_calls":[`+callJSON(`"id":"1"`, fn("g", `{}`))+`,`+callJSON(`"id":"2"`, fn("f", `{}`))+`,`+callJSON(`"id":"3"`, fn("f", `{"a":3}`))+`]}`), finish("tool_calls"))(w, r)
 	}}).serve(t)
 	req := ask("x")
 	req.Tools, req.ToolChoice, req.SingleToolCall = tools("f", "g"), model.ToolChoice{Mode: model.ToolNamed, Name: "f"}, true

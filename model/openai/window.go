@@ -2,7 +2,6 @@ package openai
 
 import (
 	"context"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -48,7 +47,7 @@ func (s *server) ollamaWindow(ctx context.Context, name string) int64 {
 	if err != nil {
 		return 0
 	}
-	x, err := s.send(ctx, http.MethodPost, s.root()+"/api/show", body)
+	x, err := s.send(ctx, post("", s.root()+"/api/show", body))
 	if err != nil {
 		return 0
 	}
