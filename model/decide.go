@@ -66,6 +66,9 @@ type Decision struct {
 	StateTokens    int // tokens of the state and the images
 	QuestionTokens int // tokens of all questions together
 	OutputTokens   int
+
+	// Reading names what has answered, as in [Scores].
+	Reading string
 }
 
 // clone copies a request as deep as a hook may change it.

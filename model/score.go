@@ -72,6 +72,13 @@ type Scores struct {
 	StateTokens    int // tokens of Instructions and State, images included
 	QuestionTokens int // tokens of the Question and the rest of the prompt
 	OutputTokens   int // tokens that were generated to read the distribution
+
+	// Reading names what has answered: the kind of model server, the model there, and
+	// the way in which its distribution is read, such as "vLLM Qwen/Qwen3-8B labels".
+	// Answers with different readings cannot be compared, so that a calibration is
+	// void for answers with another reading than those it was made of. It is empty
+	// where the backend does not tell.
+	Reading string
 }
 
 // LabelMass is the probability that the labels have together, 0 to 1: how far the

@@ -204,14 +204,14 @@ func (d *decoder) server(n *jsonin.Node) *openai.Server {
 // model decodes a model, whose prices and name are up to the caller.
 func (d *decoder) model(n *jsonin.Node, name string) openai.Model {
 	only(n, "id", "owned_by", "generates", "decides", "embeds", "context_window", "images", "vision", "reasoning_efforts", "debias",
-		"ask_probabilities", "prices", "targets", "aliases", "label_mass", "prior_states")
+		"prices", "targets", "aliases", "label_mass", "prior_states")
 	m := openai.Model{
 		Info: model.Info{
 			OwnedBy: n.Field("owned_by").Text(), ContextWindow: positive(n.Field("context_window")),
 			Generates: n.Field("generates").True(), Embeds: n.Field("embeds").True(), Debias: orders(n.Field("debias")),
 			PriorStates: positive(n.Field("prior_states")),
 		},
-		NoImages: noImages(n), AskProbabilities: n.Field("ask_probabilities").True(),
+		NoImages: noImages(n),
 	}
 	m.Info.Decides, m.Decides = decides(n.Field("decides"))
 	if mass := n.Field("label_mass").Number(); mass != nil {

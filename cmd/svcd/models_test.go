@@ -25,7 +25,7 @@ const wholeConfig = `{
     {"id": "svc-preview", "owned_by": "us", "generates": true, "context_window": 32768,
      "reasoning_efforts": {"low": "low", "max": "high"}, "prices": {"input": "0.5", "output": 2},
      "targets": [{"server": "gpu", "model": "qwen"}, {"server": "cloud", "model": "gpt"}]},
-    {"id": "svc-snap-preview", "decides": true, "images": false, "debias": true, "ask_probabilities": true,
+    {"id": "svc-snap-preview", "decides": true, "images": false, "debias": true,
      "targets": [{"server": "gpu", "model": "qwen", "no_thinking": "template"}]}
   ],
   "others": {"generates": true, "reasoning_efforts": ["none"], "targets": [{"server": "cloud"}]},
@@ -57,8 +57,8 @@ func TestParseModels(t *testing.T) {
 				},
 				{
 					Info:     model.Info{ID: "svc-snap-preview", Decides: true, Debias: 2},
-					NoImages: true, AskProbabilities: true,
-					Targets: []openai.Target{{Server: gpu, Model: "qwen", NoThinking: openai.TemplateOff}},
+					NoImages: true,
+					Targets:  []openai.Target{{Server: gpu, Model: "qwen", NoThinking: openai.TemplateOff}},
 				},
 			},
 			Others: &openai.Model{

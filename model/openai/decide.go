@@ -8,7 +8,9 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -73,7 +75,7 @@ func (b *Backend) Decide(ctx context.Context, req *model.DecideRequest) (*model.
 			return model.ErrUndecided
 		}
 		a.begin()
-		decision, err = b.decide(ctx, t, decideWires[way], req)
+		decision, err = b.decide(ctx, t, way, req)
 		a.end(ctx, err)
 		if err == nil {
 			t.health.well()
@@ -84,8 +86,11 @@ func (b *Backend) Decide(ctx context.Context, req *model.DecideRequest) (*model.
 		case ok && f.fault.Kind == fault.Rejected && f.fault.Code != fault.CodeContextLength:
 			return fmt.Errorf("%w: %w", model.ErrUndecided, f.fault)
 		case ok && noRoute(f.status):
-			if m.Decides == "" {
-				t.facts.learn(func(k *known) { k.decides, k.decidesUntil = ByLabels, time.Now().Add(unknownFor) })
+			if m.Decides == "" { // another server
+				t.deciding.mu.Lock()
+				t.deciding.served = ""
+				t.deciding.mu.Unlock()
+				t.known.Store(nil)
 			}
 			return fmt.Errorf("%w: %w", model.ErrUndecided, f.fault)
 		}
@@ -106,32 +111,63 @@ func noRoute(status int) bool {
 	return status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented
 }
 
-// decides returns how a target decides, which is found out by requests without
-// questions where it is not configured.
+// decides returns how a target decides. What is not configured is found out: where
+// servers of the kind answer decisions for every chat model, from labels as we do, our
+// own way is taken, and otherwise requests without questions tell. What was found
+// holds until another server, or another model, stands there.
 func (t *target) decides(ctx context.Context, m *served) Decides {
 	if m.Decides != "" {
 		return m.Decides
 	}
-	now := time.Now()
-	if k := t.facts.get(); k.decides != "" && now.Before(k.decidesUntil) {
-		return k.decides
+	a := t.about(ctx)
+	served := string(a.kind) + " " + a.model
+	t.deciding.mu.Lock()
+	defer t.deciding.mu.Unlock()
+	before := t.deciding.way
+	if before != "" && (a.kind == unknown || t.deciding.served == served) {
+		return before
 	}
+	if traitsOf[a.kind].decidesAny {
+		t.deciding.set(ByLabels, served)
+	} else if k := t.facts.get(); k.decides != "" && time.Now().Before(k.decidesUntil) {
+		return k.decides
+	} else if way, sure := t.findDecides(ctx, m); sure && a.kind != unknown {
+		t.deciding.set(way, served)
+	} else {
+		t.facts.learn(func(k *known) { k.decides, k.decidesUntil = way, time.Now().Add(unknownFor) })
+		return way
+	}
+	if before != "" && before != t.deciding.way {
+		t.log.LogAttrs(ctx, slog.LevelWarn, "the model decides in another way than before, since another server answers; calibrations are void",
+			slog.String("server", t.URL), slog.String("model", t.model(m.Info.ID)), slog.String("before", string(before)), slog.String("decides", string(t.deciding.way)))
+	}
+	return t.deciding.way
+}
+
+// findDecides asks the server for the ways to decide, and is sure where the server
+// has said for each whether it has it.
+func (t *target) findDecides(ctx context.Context, m *served) (way Decides, sure bool) {
 	ctx, cancel := context.WithTimeout(ctx, identifyTime)
 	defer cancel()
-	way, until := ByLabels, now.Add(knownFor)
+	sure = true
 	for _, candidate := range []Decides{SystemOne, Decisions} {
-		has, sure := t.has(ctx, decideWires[candidate], t.model(m.Info.ID))
+		has, said := t.has(ctx, decideWires[candidate], t.model(m.Info.ID))
 		if has {
-			way = candidate
-			break
+			return candidate, true
 		}
-		if !sure {
-			until = now.Add(unknownFor)
-		}
+		sure = sure && said
 	}
-	t.facts.learn(func(k *known) { k.decides, k.decidesUntil = way, until })
-	return way
+	return ByLabels, sure
 }
+
+// deciding is how a target decides, as it was found out.
+type deciding struct {
+	mu     sync.Mutex // held while it is found out
+	way    Decides    // empty: not found out
+	served string     // the kind of the server and its model, as they were then
+}
+
+func (d *deciding) set(way Decides, served string) { d.way, d.served = way, served }
 
 // has asks whether the server has an interface for a model, and is sure where
 // the server has said so.
@@ -155,14 +191,15 @@ func (t *target) has(ctx context.Context, wire *decideWire, name string) (has, s
 
 // decide asks about all questions that the wire can say, in one call where the
 // wire takes so many.
-func (b *Backend) decide(ctx context.Context, t *target, wire *decideWire, req *model.DecideRequest) (*model.Decision, error) {
+func (b *Backend) decide(ctx context.Context, t *target, way Decides, req *model.DecideRequest) (*model.Decision, error) {
+	wire := decideWires[way]
 	var places []int
 	for i := range req.Questions {
 		if wire.says(&req.Questions[i]) {
 			places = append(places, i)
 		}
 	}
-	d := &model.Decision{Probabilities: make([][]float64, len(req.Questions))}
+	d := &model.Decision{Probabilities: make([][]float64, len(req.Questions)), Reading: t.reading(req.Model, string(way))}
 	for part := range slices.Chunk(places, wire.most) {
 		if err := b.decidePart(ctx, t, wire, req, part, d); err != nil {
 			return nil, err
@@ -201,7 +238,7 @@ func (b *Backend) decidePart(ctx context.Context, t *target, wire *decideWire, r
 	}
 	usable := 0
 	for i, p := range wire.read(answer, said.Questions) {
-		if p = normal(p); p != nil {
+		if p = normal(p); p != nil && labelMass(answer, i, said.Questions[i].Name) >= t.of.leastMass() {
 			d.Probabilities[places[i]] = p
 			usable++
 		}
@@ -212,6 +249,23 @@ func (b *Backend) decidePart(ctx context.Context, t *target, wire *decideWire, r
 	}
 	countDecision(d, state, questions, used)
 	return nil
+}
+
+// labelMass returns how much probability the labels of a question have together, as
+// servers say it that read labels: with the answer, or for all. It is 1 where the
+// server does not say it.
+func labelMass(answer gjson.Result, place int, name string) float64 {
+	answers := answer.Get("answers")
+	one := answers.Map()[name]
+	if answers.IsArray() {
+		one = answers.Get(strconv.Itoa(place))
+	}
+	for _, mass := range []gjson.Result{one.Get("label_mass"), answer.Get("label_mass")} {
+		if mass.Type == gjson.Number {
+			return mass.Num
+		}
+	}
+	return 1
 }
 
 // normal returns probabilities scaled to add up to 1, nil where they are none.

@@ -20,9 +20,6 @@ type scorer interface {
 	// way cannot ask for these labels, and errLacking where the server does not
 	// have it.
 	score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error)
-
-	// fails notes that the server does not have this way.
-	fails(k *known)
 }
 
 // errUnfit and errLacking say that a way to read a distribution does not serve for
@@ -76,18 +73,10 @@ func (r *reading) mass() float64 {
 // first.
 func (t *target) exact(ctx context.Context) (ways []scorer) {
 	k := t.facts.get()
-	kind := t.about(ctx).kind
-	switch {
-	case k.inexact:
-	case kind == llamaCPP:
-		ways = append(ways, biased{})
-	case kind == vLLM:
-		ways = append(ways, named{})
-	case kind == sgLang:
-		ways = append(ways, replayed{})
-	}
-	if kind == vLLM && !k.unrestricted {
-		ways = append(ways, allowed{})
+	for _, way := range traitsOf[t.about(ctx).kind].exact {
+		if !k.lacking[way] {
+			ways = append(ways, way)
+		}
 	}
 	return ways
 }
@@ -102,8 +91,6 @@ const (
 	labelBias = 50
 	behind    = 64 // tokens asked for behind the labels
 )
-
-func (biased) fails(k *known) { k.inexact = true }
 
 func (biased) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
 	owners, err := t.labelTokens(ctx, labels)
@@ -154,8 +141,6 @@ func (biased) score(ctx context.Context, t *target, w *wireRequest, labels []str
 // asked for by ID.
 type named struct{}
 
-func (named) fails(k *known) { k.inexact = true }
-
 func (named) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
 	owners, err := t.labelTokens(ctx, labels)
 	if err != nil {
@@ -197,8 +182,6 @@ func (named) score(ctx context.Context, t *target, w *wireRequest, labels []stri
 // listed is the way of all servers: the likeliest tokens at the positions of an
 // answer.
 type listed struct{ tokens int }
-
-func (listed) fails(*known) {} // there is no other
 
 func (l listed) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
 	s, _, err := l.read(ctx, t, w, labels)
@@ -261,10 +244,10 @@ func (t *target) top(ctx context.Context, labels int) int {
 		return t.TopLogprobs
 	}
 	enough := max(t.TopLogprobs, 2*labels+behind)
-	switch t.about(ctx).kind {
-	case sgLang:
+	switch of := traitsOf[t.about(ctx).kind]; {
+	case of.anyTop:
 		return enough
-	case vLLM:
+	case of.toldTop:
 		if k := t.facts.get(); k.top > 0 {
 			return min(enough, k.top)
 		}

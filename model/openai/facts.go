@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -15,22 +16,20 @@ type facts struct {
 
 // known is what there is to learn. The zero value is the begin.
 type known struct {
-	noEffort bool // the server refuses reasoning_effort none
-	template bool // the model thinks for all that; chat_template_kwargs is the way
-	lead     int  // tokens that answers to questions need; 0 is one
-	try      try  // the way to read a distribution that worked last
-	tested   bool // it has been asked a question, and what follows is found out
-	inexact  bool // the server's own way to show just the labels does not work
-	top      int  // log-probabilities that it shows at most; 0: not found out
-	unforced bool // tool_choice does not make the model call a tool
+	noEffort bool            // the server refuses reasoning_effort none
+	template bool            // the model thinks for all that; chat_template_kwargs is the way
+	lead     int             // tokens that answers to questions need; 0 is one
+	try      try             // the way to read a distribution that worked last
+	tested   bool            // it has been asked a question, and what follows is found out
+	lacking  map[scorer]bool // ways that the server does not have; not changed once it is here
+	top      int             // log-probabilities that it shows at most; 0: not found out
+	unforced bool            // tool_choice does not make the model call a tool
 	ratio    float64
-
-	unrestricted bool // allowed_token_ids does not change what it shows
 
 	noReasoning bool   // the server refuses messages that have reasoning
 	reasoningAs string // how it sends reasoning: the name of a field, or thinkOpen for in the text; empty: not found out
 
-	decides      Decides // how the target decides; empty: unknown
+	decides      Decides // how the target decides for now; empty: not found out
 	decidesUntil time.Time
 }
 
@@ -59,4 +58,13 @@ func (f *facts) forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.until = time.Time{}
+}
+
+// lacks notes that the server does not have a way to show labels.
+func (k *known) lacks(way scorer) {
+	k.lacking = maps.Clone(k.lacking)
+	if k.lacking == nil {
+		k.lacking = map[scorer]bool{}
+	}
+	k.lacking[way] = true
 }

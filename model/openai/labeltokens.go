@@ -136,7 +136,7 @@ func (t *target) textOf(ctx context.Context, id int) (string, error) {
 func (b *Backend) Labels(ctx context.Context, id string, n int) []string {
 	few := model.Letters[:min(n, model.MaxLabels)]
 	m := b.find(id)
-	if n <= model.MaxLabels || m == nil || m.AskProbabilities {
+	if n <= model.MaxLabels || m == nil {
 		return few
 	}
 	for _, t := range m.targets {

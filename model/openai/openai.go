@@ -66,11 +66,6 @@ type Model struct {
 	// decide by themselves, with a request that costs nothing.
 	Decides Decides
 
-	// AskProbabilities makes decisions by asking the model to write down its
-	// probabilities, for servers that do not report log-probabilities. They are
-	// much worse than those that a server reports.
-	AskProbabilities bool
-
 	// Targets are tried in order: the next one answers where one fails. At least
 	// one is required.
 	Targets []Target
@@ -201,6 +196,7 @@ type target struct {
 	name       string // empty is the ID of the request
 	noThinking NoThinking
 	facts      facts
+	deciding   deciding
 	spelled    sync.Map // tokens of labels: from string to []int
 	tokenizer  tokenizer
 	answers    atomic.Int64 // whose prompts might have been estimated
@@ -286,6 +282,14 @@ func (t *Target) check() error {
 		return fmt.Errorf("%q is not the URL of a server", t.Server.URL)
 	}
 	return nil
+}
+
+// leastMass is the least probability that the labels of a question must have.
+func (m *served) leastMass() float64 {
+	if m.LabelMass > 0 {
+		return m.LabelMass
+	}
+	return DefaultLabelMass
 }
 
 // Close ends what runs in the background and gives up idle connections. Calls

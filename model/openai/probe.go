@@ -124,12 +124,15 @@ var trials = []model.ScoreRequest{
 func (b *Backend) introduce(ctx context.Context, m *served, t *target) {
 	a := t.about(ctx)
 	attrs := []slog.Attr{slog.String("server", t.URL), slog.String("model", t.model(m.Info.ID)), slog.String("kind", string(a.kind))}
-	mass, err, way := math.Inf(1), error(nil), ByLabels
+	mass, err, way, reading := math.Inf(1), error(nil), ByLabels, ""
 	if m.Info.Decides {
 		way = t.decides(ctx, m)
 		attrs = append(attrs, slog.String("decides", string(way)))
+		if way != ByLabels {
+			attrs = append(attrs, slog.String("reading", t.reading(m.Info.ID, string(way))))
+		}
 	}
-	if m.Info.Decides && way == ByLabels && !m.AskProbabilities {
+	if m.Info.Decides && way == ByLabels {
 		for i := range trials {
 			ask := trials[i]
 			ask.Model = m.Info.ID
@@ -138,6 +141,7 @@ func (b *Backend) introduce(ctx context.Context, m *served, t *target) {
 				break
 			}
 			mass = min(mass, scores.LabelMass())
+			reading = scores.Reading
 		}
 	}
 	if a.kind == ollama && m.Info.ContextWindow == 0 {
@@ -148,7 +152,7 @@ func (b *Backend) introduce(ctx context.Context, m *served, t *target) {
 	attrs = append(attrs, slog.Int64("window", t.tokenizer.window.Load()), slog.Int("slots", a.slots), slog.Bool("tokenizer", !t.tokenizer.missing.Load()))
 	if err == nil && !math.IsInf(mass, 1) {
 		known := t.facts.get()
-		attrs = append(attrs, slog.Bool("exact", len(t.exact(ctx)) > 0), slog.Bool("thinks", known.template), slog.Float64("label_mass", mass))
+		attrs = append(attrs, slog.Bool("exact", len(t.exact(ctx)) > 0), slog.Bool("thinks", known.template), slog.Float64("label_mass", mass), slog.String("reading", reading))
 	}
 	if err != nil {
 		b.log.LogAttrs(ctx, slog.LevelWarn, "the model cannot be used for decisions as it is", append(attrs, slog.Any("err", err))...)

@@ -21,8 +21,6 @@ import (
 // that shows those of after it has left the model nothing else to say.
 type restricted struct{}
 
-func (restricted) fails(*known) {}
-
 // formMember is the member of the form that has the label.
 const formMember = "answer"
 
@@ -69,8 +67,6 @@ func readForm(positions []position, labels []string) (reading, int) {
 // that where it is set up so, and otherwise what the first answer left out stays
 // out.
 type allowed struct{}
-
-func (allowed) fails(k *known) { k.unrestricted = true }
 
 func (allowed) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
 	s, err := listed{1}.score(ctx, t, w, labels)
@@ -132,8 +128,6 @@ func (s *sheet) askFor(ctx context.Context, t *target, w *wireRequest, labels []
 // what the prompt was; where labels are missing its own route shows any token
 // behind that prompt, which is in the cache.
 type replayed struct{}
-
-func (replayed) fails(k *known) { k.inexact = true }
 
 func (replayed) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
 	w.ReturnPromptIDs = true

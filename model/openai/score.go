@@ -23,9 +23,8 @@ const (
 )
 
 var (
-	errNoLogprobs = errors.New("the server returns no log-probabilities; where it cannot, " +
-		"ask_probabilities in the configuration of the model makes decisions by asking for probabilities in words")
-	errNoLabel = errors.New("the model does not begin its answer with a label; where it thinks before it answers, " +
+	errNoLogprobs = errors.New("the server returns no log-probabilities, which decisions are read from")
+	errNoLabel    = errors.New("the model does not begin its answer with a label; where it thinks before it answers, " +
 		"no_thinking in the configuration says how it is kept from that")
 )
 
@@ -41,16 +40,12 @@ func (b *Backend) Score(ctx context.Context, req *model.ScoreRequest) (*model.Sc
 	if m.NoImages && (len(req.Images) > 0 || slices.ContainsFunc(req.State, isImage)) {
 		return nil, errNoImages()
 	}
-	read := b.readScores
-	if m.AskProbabilities {
-		read = b.askScores
-	}
 	var scores *model.Scores
 	var a asked
 	err := m.do(ctx, req.Tenant, func(ctx context.Context, t *target) error {
 		a.begin()
 		var err error
-		if scores, err = read(ctx, t, req); err == nil {
+		if scores, err = b.readScores(ctx, t, req); err == nil {
 			t.health.well()
 		}
 		a.end(ctx, err)
@@ -101,8 +96,7 @@ func (t *target) plainly() try { return try{way: listed{max(1, t.facts.get().lea
 // that worked for the target last, or else in the first that shows labels with
 // the least mass that they need. Where none does there is no answer.
 func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreRequest) (*model.Scores, error) {
-	least := b.find(req.Model).LabelMass
-	orElse(&least, DefaultLabelMass)
+	least := t.of.leastMass()
 	labels := make([]string, len(req.Options))
 	for i, o := range req.Options {
 		labels[i] = o.Label
@@ -114,7 +108,7 @@ func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreReq
 		switch {
 		case err == errUnfit, err == errLacking:
 			if err == errLacking || len(labels) > model.MaxLabels { // which were made to fit
-				t.facts.learn(how.way.fails)
+				t.facts.learn(func(k *known) { k.lacks(how.way) })
 			}
 			failed.add(unusableAt(t, err))
 		case err != nil && failed.why != nil && isFailure && f.fault.Code == fault.CodeContextLength:
@@ -130,7 +124,7 @@ func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreReq
 			failed.add(s.x.unusable(fmt.Errorf("%w; %w", errNoLabel, &model.NoLabels{Mass: s.mass()})))
 		default:
 			b.succeeds(t, how, s, failed.refused)
-			return b.scores(t, req, s)
+			return b.scores(t, req, s, how)
 		}
 	}
 	if failed.cost != nil {
@@ -172,9 +166,22 @@ func (b *Backend) succeeds(t *target, how try, s *sheet, refused []scorer) {
 	t.facts.learn(func(k *known) {
 		k.tested, k.try, k.lead = true, how, lead
 		for _, way := range refused {
-			way.fails(k)
+			k.lacks(way)
 		}
 	})
+}
+
+// name names the way in a reading: what changes the prompt, or what the model may say,
+// makes another one.
+func (t try) name() string {
+	name := string(ByLabels)
+	if t.way == (restricted{}) {
+		name += " in a form"
+	}
+	if t.prefilled {
+		name += " behind " + answerBegin
+	}
+	return name
 }
 
 // plain reports whether a way is that of all servers and models.
@@ -184,14 +191,14 @@ func (t try) plain() bool {
 }
 
 // scores returns what an answer says, unless the prompt was cut.
-func (b *Backend) scores(t *target, req *model.ScoreRequest, s *sheet) (*model.Scores, error) {
+func (b *Backend) scores(t *target, req *model.ScoreRequest, s *sheet, how try) (*model.Scores, error) {
 	// The first question about a state tells; the others are not estimated again.
 	if _, known := b.states.get(b.sharedOf(t, req).key); !known {
 		if err := b.checkWhole(t, s.usage.InputTokens, b.estimateState(req)+b.estimateText(req.Question)); err != nil {
 			return nil, err
 		}
 	}
-	scores := &model.Scores{Probabilities: s.masses, Hidden: s.hidden}
+	scores := &model.Scores{Probabilities: s.masses, Hidden: s.hidden, Reading: t.reading(req.Model, how.name())}
 	b.count(t, req, scores, s.usage, s.shown)
 	return scores, nil
 }
@@ -235,7 +242,7 @@ func (w *wireRequest) begin(text string, k kind) {
 		return
 	}
 	w.messages = append(w.messages, model.TextMessage(model.Assistant, text))
-	if k != llamaCPP && k != ollama {
+	if !traitsOf[k].continues {
 		yes, no := true, false
 		w.ContinueFinal, w.AddGenerationPrompt = &yes, &no
 	}

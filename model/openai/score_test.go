@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
@@ -173,48 +171,8 @@ func TestServerWithoutLogprobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d.say = nil
 			_, err := d.serve(t).backend(t).Score(t.Context(), question("A", "B"))
-			if f := fault.From(err); err == nil || f.Kind != fault.Upstream && f.Kind != fault.Rejected || !strings.Contains(f.Error(), "ask_probabilities") {
+			if f := fault.From(err); err == nil || f.Kind != fault.Upstream && f.Kind != fault.Rejected || !strings.Contains(f.Error(), "log-probabilities") {
 				t.Errorf("got %v", err)
-			}
-		})
-	}
-}
-
-func TestAskedProbabilities(t *testing.T) {
-	tests := map[string]struct {
-		reply string
-		want  []float64 // nil fails
-	}{
-		"as asked":         {`{"A": 0.25, "B": 0.75}`, []float64{0.25, 0.75}},
-		"scaled":           {`{"A": 0.1, "B": 0.3}`, []float64{0.25, 0.75}},
-		"behind thoughts":  {"<think>hm</think>\n" + `{"A": 0.25, "B": 0.75}`, []float64{0.25, 0.75}},
-		"one missing":      {`{"A": 0.25}`, nil},
-		"negative":         {`{"A": 0.25, "B": -1}`, nil},
-		"nothing":          {`{"A": 0, "B": 0}`, nil},
-		"a word":           {`A`, nil},
-		"words for number": {`{"A": "high", "B": "low"}`, nil},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if tt.want == nil && name != "a word" {
-				if _, err := parseProbabilities(tt.reply, question("A", "B").Options); err == nil {
-					t.Error("no error")
-				}
-				return
-			}
-			d := (&double{noLogprobs: true, chunks: func(gjson.Result) []string { return []string{tt.reply} }}).serve(t)
-			b := d.backend(t, withModel(func(m *Model) { m.AskProbabilities = true }))
-			s, err := b.Score(t.Context(), question("A", "B"))
-			if tt.want == nil {
-				checkFault(t, err, fault.Upstream, fault.CodeUpstream)
-				return
-			}
-			if err != nil || !slices.EqualFunc(s.Probabilities, tt.want, near) || s.Hidden != 0 {
-				t.Fatalf("got %+v, %v", s, err)
-			}
-			sent := d.seen()[0]
-			if sent.Get("logprobs").Exists() || sent.Get("response_format.json_schema.schema.required").Raw != `["A","B"]` {
-				t.Errorf("sent %s", sent)
 			}
 		})
 	}

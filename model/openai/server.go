@@ -33,6 +33,7 @@ type server struct {
 	known   atomic.Pointer[about]
 	asking  sync.Mutex // held while the server is asked what it is
 	queue   *queue     // nil is no limit
+	log     *slog.Logger
 	retries budget
 	health  *health
 	load    load
@@ -40,7 +41,7 @@ type server struct {
 
 func newServer(config Server, log *slog.Logger) *server {
 	authorization := ""
-	s := &server{Server: config, host: config.URL}
+	s := &server{Server: config, host: config.URL, log: log}
 	if u, err := url.Parse(config.URL); err == nil {
 		s.host = u.Host
 		if u.User != nil {
