@@ -11,31 +11,31 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/ledongthuc/pdf"
-	"github.com/nguyenthenguyen/docx"
+	otherpdf "github.com/ledongthuc/pdf"
+	otherdocx "github.com/nguyenthenguyen/docx"
 
-	"github.com/seed-506d8e5d/svc/files/docxtext"
-	"github.com/seed-506d8e5d/svc/files/pdftext"
+	"github.com/seed-506d8e5d/svc/extract/docx"
+	"github.com/seed-506d8e5d/svc/extract/pdf"
 )
 
 // Independent readers of documents have to find the same words as ours do, in
 // files that both can read. They lose spaces, so that letters are compared.
 
-// pdfs are the files of pdftext that the other library reads right: it has no
+// pdfs are the files of package pdf that the other library reads right: it has no
 // character collections, knows few encodings, and draws no forms.
 var pdfs = []string{"libreoffice.pdf", "rotated.pdf", "groff.pdf", "columns.pdf", "weasyprint.pdf", "linearized.pdf"}
 
 func TestTheTextOfPDFsIsWhatAnotherReaderFinds(t *testing.T) {
 	for _, name := range pdfs {
-		data, err := os.ReadFile(filepath.Join("../files/pdftext/testdata", name))
+		data, err := os.ReadFile(filepath.Join("../extract/pdf/testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours, err := pdftext.Extract(context.Background(), bytes.NewReader(data), int64(len(data)), pdftext.Limits{})
+		ours, err := pdf.Extract(context.Background(), bytes.NewReader(data), int64(len(data)), pdf.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs, err := pdf.NewReader(bytes.NewReader(data), int64(len(data)))
+		theirs, err := otherpdf.NewReader(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,15 +53,15 @@ func TestTheTextOfPDFsIsWhatAnotherReaderFinds(t *testing.T) {
 
 func TestTheTextOfWordDocumentsIsWhatAnotherReaderFinds(t *testing.T) {
 	for _, name := range []string{"manual.docx"} {
-		data, err := os.ReadFile(filepath.Join("../files/docxtext/testdata", name))
+		data, err := os.ReadFile(filepath.Join("../extract/docx/testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours, err := docxtext.Extract(context.Background(), bytes.NewReader(data), int64(len(data)))
+		ours, err := docx.Reader{}.Read(context.Background(), bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs, err := docx.ReadDocxFromMemory(bytes.NewReader(data), int64(len(data)))
+		theirs, err := otherdocx.ReadDocxFromMemory(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"io"
 	"runtime/debug"
 
-	"github.com/seed-506d8e5d/svc/files/reading"
+	"github.com/seed-506d8e5d/svc/extract"
 )
 
 // InProcess is the [Extractor] that reads documents in the program itself. The
@@ -40,20 +40,19 @@ func read(ctx context.Context, doc *bytes.Reader, format Format) (found Extracte
 			found, err = Extracted{}, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	for _, r := range readers {
-		if Format(r.Name()) == format {
-			text, err := r.Read(ctx, doc, doc.Size())
-			return Extracted{Text: text.Text, Pages: text.Pages, Partial: text.Partial, Dynamic: text.Dynamic}, err
-		}
+	reader := readers[format]
+	if reader == nil {
+		return Extracted{}, fmt.Errorf("files: no reader for the format %s", format)
 	}
-	return Extracted{}, fmt.Errorf("files: no reader for the format %s", format)
+	d, err := reader.Read(ctx, doc, doc.Size())
+	return Extracted{Text: d.Text, Pages: d.Pages, Partial: d.Partial, Dynamic: d.Dynamic}, err
 }
 
 // reasonOf translates the errors of the readers.
 func reasonOf(err error) Reason {
 	for known, reason := range map[error]Reason{
-		reading.ErrFormat: Mislabelled, reading.ErrPassword: Password, reading.ErrDamaged: Damaged,
-		reading.ErrTooLarge: TooLarge, reading.ErrUndecodable: Undecodable,
+		extract.ErrFormat: Mislabelled, extract.ErrPassword: Password, extract.ErrDamaged: Damaged,
+		extract.ErrTooLarge: TooLarge, extract.ErrUndecodable: Undecodable,
 	} {
 		if errors.Is(err, known) {
 			return reason

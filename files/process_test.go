@@ -107,14 +107,14 @@ func documents(t testing.TB) map[string]struct {
 		ok(t, err)
 		return string(data)
 	}
-	for dir, format := range map[string]Format{"doctext": Word, "docxtext": Word, "pdftext": PDF} {
+	for dir, format := range map[string]Format{"doc": Word, "docx": Word, "pdf": PDF} {
 		names := []string{"manual", "features"}
 		if format == PDF {
 			names = []string{"libreoffice", "pdftex", "cjk", "columns", "form"}
 		}
 		for _, name := range names {
-			path := filepath.Join(dir, "testdata", name)
-			end := "." + strings.TrimSuffix(dir, "text")
+			path := filepath.Join("../extract", dir, "testdata", name)
+			end := "." + dir
 			found[name+end] = struct {
 				data, text string
 				format     Format
@@ -124,7 +124,7 @@ func documents(t testing.TB) map[string]struct {
 	found["hello.pdf"] = struct {
 		data, text string
 		format     Format
-	}{pdf("Hello, files!"), "Hello, files!\n", PDF}
+	}{pdfOf("Hello, files!"), "Hello, files!\n", PDF}
 	return found
 }
 
@@ -140,8 +140,8 @@ func marked(text string) string {
 	return strings.Join(pages[:len(pages)-1], "\n")
 }
 
-// pdf returns a PDF with a line of text.
-func pdf(line string) string {
+// pdfOf returns a PDF with a line of text.
+func pdfOf(line string) string {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.4\n")
 	stream := "BT /F1 12 Tf 72 720 Td (" + line + ") Tj ET"
@@ -186,10 +186,10 @@ func TestFilesOfRealDocuments(t *testing.T) {
 		reason         Reason
 		note           Note
 	}{
-		{"pdftext/testdata/libreoffice.pdf", "application/pdf", Processed, "", ""},
-		{"pdftext/testdata/scan.pdf", "application/pdf", Processed, "", NoText},
-		{"pdftext/testdata/password.pdf", "application/pdf", Failed, Password, ""},
-		{"docxtext/testdata/manual.docx", "application/pdf", Failed, Mislabelled, ""},
+		{"../extract/pdf/testdata/libreoffice.pdf", "application/pdf", Processed, "", ""},
+		{"../extract/pdf/testdata/scan.pdf", "application/pdf", Processed, "", NoText},
+		{"../extract/pdf/testdata/password.pdf", "application/pdf", Failed, Password, ""},
+		{"../extract/docx/testdata/manual.docx", "application/pdf", Failed, Mislabelled, ""},
 	} {
 		data, err := os.ReadFile(c.path)
 		ok(t, err)
@@ -217,11 +217,11 @@ func FuzzReadResult(f *testing.F) {
 
 func TestUnreadableDocuments(t *testing.T) {
 	files := documents(t)
-	locked, err := os.ReadFile("wordtext/testdata/password.docx")
+	locked, err := os.ReadFile("../extract/docx/testdata/password.docx")
 	ok(t, err)
-	lockedDoc, err := os.ReadFile("doctext/testdata/password.doc")
+	lockedDoc, err := os.ReadFile("../extract/doc/testdata/password.doc")
 	ok(t, err)
-	lockedPDF, err := os.ReadFile("pdftext/testdata/password.pdf")
+	lockedPDF, err := os.ReadFile("../extract/pdf/testdata/password.pdf")
 	ok(t, err)
 	for kind, extractor := range map[string]Extractor{"in process": InProcess{}, "process": child("child-extract")} {
 		for _, c := range []struct {

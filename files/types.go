@@ -6,14 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-506d8e5d/svc/extract"
+	"github.com/seed-506d8e5d/svc/extract/doc"
+	"github.com/seed-506d8e5d/svc/extract/docx"
+	"github.com/seed-506d8e5d/svc/extract/pdf"
+	"github.com/seed-506d8e5d/svc/extract/rtf"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/files/pdftext"
-	"github.com/seed-506d8e5d/svc/files/reading"
-	"github.com/seed-506d8e5d/svc/files/wordtext"
 )
 
-// Format is how the text of a document is found in its bytes: [Plain], or the
-// name of one of the readers.
+// Format says how the text of a document is found in its bytes: [Plain], or the
+// name of a reader.
 type Format string
 
 // The formats of the supported types.
@@ -23,56 +25,53 @@ const (
 	Word  Format = "word"
 )
 
-// readers find the text of the documents that are not plain text. Another format
-// is a package of its own and a line here.
-var readers = []reading.Reader{
-	pdftext.Reader{},
-	wordtext.Reader{},
+// readers find the text of documents that are not plain text. A file under the name
+// of another kind of Word document is read as what its bytes are, and so is RTF,
+// which Word opens under any of their names.
+var readers = map[Format]extract.Reader{
+	PDF:  pdf.Reader{},
+	Word: extract.Any(doc.Reader{}, rtf.Reader{}, docx.Reader{}),
 }
 
-// plainTypes are the types of plain text; the first type of a name is the one
-// that it stands for.
-var plainTypes = []reading.Type{
-	{MIME: "text/plain", Names: []string{".txt"}},
-	{MIME: "text/markdown", Names: []string{".md"}},
+// types are the supported MIME types. The first type with an extension stands for
+// the extension.
+var types = []struct {
+	Format
+	types []extract.Type
+}{
+	{Plain, plainTypes},
+	{PDF, pdf.Reader{}.Types()},
+	{Word, docx.Reader{}.Types()},
+	{Word, doc.Reader{}.Types()},
+}
+
+var plainTypes = []extract.Type{
+	{MIME: "text/plain", Extensions: []string{".txt"}},
+	{MIME: "text/markdown", Extensions: []string{".md"}},
 	{MIME: "text/x-markdown"},
-	{MIME: "text/csv", Names: []string{".csv"}},
+	{MIME: "text/csv", Extensions: []string{".csv"}},
 	{MIME: "application/csv"},
-	{MIME: "text/tab-separated-values", Names: []string{".tsv"}},
+	{MIME: "text/tab-separated-values", Extensions: []string{".tsv"}},
 	{MIME: "text/tsv"},
 	{MIME: "text/json"},
-	{MIME: "application/json", Names: []string{".json"}},
-	{MIME: "application/jsonl", Names: []string{".jsonl"}},
+	{MIME: "application/json", Extensions: []string{".json"}},
+	{MIME: "application/jsonl", Extensions: []string{".jsonl"}},
 	{MIME: "application/x-jsonlines"},
 	{MIME: "application/ndjson"},
 	{MIME: "application/x-ndjson"},
 	{MIME: "text/xml"},
-	{MIME: "application/xml", Names: []string{".xml"}},
-}
-
-// supported are all types, by format.
-func supported(yield func(Format, reading.Type) bool) {
-	for _, t := range plainTypes {
-		if !yield(Plain, t) {
-			return
-		}
-	}
-	for _, r := range readers {
-		for _, t := range r.Types() {
-			if !yield(Format(r.Name()), t) {
-				return
-			}
-		}
-	}
+	{MIME: "application/xml", Extensions: []string{".xml"}},
 }
 
 // FormatOf returns the format of a MIME type, in any case and with or without
 // parameters, or an Invalid error with the code unsupported_file_type.
 func FormatOf(mimeType string) (Format, error) {
 	wanted := essence(mimeType)
-	for format, t := range supported {
-		if t.MIME == wanted {
-			return format, nil
+	for _, f := range types {
+		for _, t := range f.types {
+			if t.MIME == wanted {
+				return f.Format, nil
+			}
 		}
 	}
 	e := fault.Invalidf("", "Files of the type %.100q are not supported; plain text, Markdown, CSV, TSV, JSON, JSONL, XML, PDF and Word documents are.", mimeType)
@@ -84,9 +83,11 @@ func FormatOf(mimeType string) (Format, error) {
 // "" where it stands for none of the supported ones.
 func TypeByName(name string) string {
 	end := strings.ToLower(path.Ext(name))
-	for _, t := range supported {
-		if end != "" && slices.Contains(t.Names, end) {
-			return t.MIME
+	for _, f := range types {
+		for _, t := range f.types {
+			if end != "" && slices.Contains(t.Extensions, end) {
+				return t.MIME
+			}
 		}
 	}
 	return ""

@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/seed-506d8e5d/svc/cmd/svcd/reader"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -56,7 +55,7 @@ func (e environment) extract(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	process := &files.Process{Command: []string{self, reader.Command}}
+	process := &files.Process{Command: []string{self, readerCommand}}
 	results := make([]chan extracted, len(names))
 	for i := range results {
 		results[i] = make(chan extracted, 1)

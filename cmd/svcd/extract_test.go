@@ -17,7 +17,7 @@ func TestExtractPrintsWhatAModelSees(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const scan, locked = "../../files/pdftext/testdata/scan.pdf", "../../files/wordtext/testdata/password.docx"
+	const scan, locked = "../../extract/pdf/testdata/scan.pdf", "../../extract/docx/testdata/password.docx"
 	var out, complaints bytes.Buffer
 	e := environment{getenv: func(string) string { return "" }, stdout: &out, stderr: &complaints}
 	e.args = []string{"extract", notes, scan, locked, empty}
@@ -37,7 +37,7 @@ func TestExtractPrintsWhatAModelSees(t *testing.T) {
 }
 
 func TestExtractAsJSON(t *testing.T) {
-	const scan = "../../files/pdftext/testdata/scan.pdf"
+	const scan = "../../extract/pdf/testdata/scan.pdf"
 	var out bytes.Buffer
 	e := environment{getenv: func(string) string { return "" }, stdout: &out, stderr: &bytes.Buffer{}}
 	e.args = append([]string{"extract", "-json", "-jobs", "2"}, scan, scan, scan, "nowhere.pdf")

@@ -37,7 +37,7 @@ func TestUploadedDocuments(t *testing.T) {
 	notes := filepath.Join(t.TempDir(), "no\x1btes.md")
 	is.NoErr(os.WriteFile(notes, []byte("# Notes"), 0o600))
 
-	out, errs, err := uploadTo(t, server, killKey, "../../files/docxtext/testdata/manual.docx", "../../files/doctext/testdata/manual.doc", notes)
+	out, errs, err := uploadTo(t, server, killKey, "../../extract/docx/testdata/manual.docx", "../../extract/doc/testdata/manual.doc", notes)
 	is.NoErr(err)
 	is.Equal(out, "FILE\tprocessed\tmanual.docx\nFILE\tprocessed\tmanual.doc\nFILE\tprocessed\tno�tes.md\n")
 	is.Equal(errs, "") // no terminal, no bar
@@ -61,7 +61,7 @@ func TestUploadsThatFail(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const locked = "../../files/wordtext/testdata/password.docx"
+	const locked = "../../extract/docx/testdata/password.docx"
 	for _, c := range []struct {
 		key  string
 		args []string

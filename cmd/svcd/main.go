@@ -10,8 +10,8 @@
 // Every flag of the server has an environment variable; the flag wins. This
 // package is wiring: config.go reads the flags and models.go the configuration
 // file, serve.go puts the parts together and runs them. The commands are in
-// command.go, their server in client.go. While it serves, svcd also runs itself,
-// once for each document whose text is extracted (package reader).
+// command.go, their server in client.go. svcd also runs itself, once for
+// each document whose text is extracted (runReader).
 package main
 
 import (
@@ -24,9 +24,19 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/seed-506d8e5d/svc/files"
 )
 
+// readerCommand is the first argument of the process that reads one document
+// ([files.Process]). The server and svcd extract start it; it is not in the help.
+const readerCommand = "extract-text"
+
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == readerCommand {
+		runReader(os.Args[2:])
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
@@ -39,6 +49,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "svcd:", err)
 	}
 	os.Exit(1)
+}
+
+// runReader is main in the process that reads one document.
+func runReader(args []string) {
+	if err := files.RunProcess(context.Background(), args, os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "svcd:", err)
+		os.Exit(1)
+	}
 }
 
 // errShown is the error of a call that was explained where it was found wrong.

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-506d8e5d/svc/cmd/svcd/reader"
 	"github.com/seed-506d8e5d/svc/files"
 )
 
@@ -156,7 +155,7 @@ func openFolder(folder string) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &files.Process{Command: []string{self, reader.Command}}
+	reader := &files.Process{Command: []string{self, readerCommand}}
 	read := 0
 	next := func(ctx context.Context) (*row, error) {
 		if read == len(names) {

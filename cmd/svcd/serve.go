@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
-	"github.com/seed-506d8e5d/svc/cmd/svcd/reader"
 	"github.com/seed-506d8e5d/svc/console"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/httpapi"
@@ -117,7 +116,7 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 	}
 	options := svc.Options{
 		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices, AnyItems: c.models.anyItems, Aliases: c.models.aliases,
-		Observer: observer.Telemetry, Extractor: &files.Process{Command: []string{self, reader.Command}}, MaxDuration: c.maxDuration,
+		Observer: observer.Telemetry, Extractor: &files.Process{Command: []string{self, readerCommand}}, MaxDuration: c.maxDuration,
 	}
 	if backend != nil {
 		options.Backend = backend
