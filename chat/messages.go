@@ -198,12 +198,15 @@ func (c *openCalls) end() error {
 
 // messages returns the messages as the model sees them, with the documents read.
 func (s *Service) messages(ctx context.Context, caller accounts.Caller, messages []Message) ([]model.Message, error) {
+	documents := generation.NewDocuments(func(ctx context.Context, id string) (model.Document, error) {
+		return s.documents.Stored(ctx, caller, id)
+	})
 	seen := make([]model.Message, len(messages))
 	for i := range messages {
 		m := &messages[i]
 		parts := make([]model.Part, len(m.Content))
 		for j, p := range m.Content {
-			part, err := s.part(ctx, caller, p)
+			part, err := s.part(ctx, documents, p)
 			if err != nil {
 				return nil, placed(err, place{i, "content", j})
 			}
@@ -218,15 +221,19 @@ func (s *Service) messages(ctx context.Context, caller accounts.Caller, messages
 	return seen, nil
 }
 
-func (s *Service) part(ctx context.Context, caller accounts.Caller, p Part) (model.Part, error) {
+func (s *Service) part(ctx context.Context, documents *generation.Documents, p Part) (model.Part, error) {
 	f, ok := p.(File)
 	if !ok {
 		return model.Text(p.(Text)), nil
 	}
 	if f.ID != "" {
-		return s.documents.Stored(ctx, caller, f.ID)
+		return documents.Stored(ctx, f.ID)
 	}
-	return s.documents.Inline(ctx, f.Name, f.MIMEType, f.Data)
+	document, err := s.documents.Inline(ctx, f.Name, f.MIMEType, f.Data)
+	if err != nil {
+		return nil, err
+	}
+	return document, documents.Count(document)
 }
 
 // placed returns err with the path of the part that it is about.

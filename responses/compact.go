@@ -151,7 +151,7 @@ func behindCompaction(entries []conversations.Entry) int {
 func (t *turn) summary(ctx context.Context, entries []conversations.Entry) (string, error) {
 	request := func(cut int) *model.Request {
 		kept := append(instructionsOf(entries[:cut]), entries[cut:]...)
-		messages := buildMessages(t.req.Instructions, ofTask(kept, ""), func(id string) model.Document { return t.documents[id] })
+		messages := buildMessages(t.req.Instructions, ofTask(kept, ""), t.documents.Get)
 		return &model.Request{
 			Model: t.settings.Model, Messages: append(messages, model.TextMessage(model.User, summarize)),
 			MaxTokens: max(1, t.info.Window()/summaryShare), Tenant: t.caller.Organization,

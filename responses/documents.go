@@ -6,13 +6,19 @@ import (
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
 // readDocuments reads the files of the input, which must all be there, and then
 // those of the history, where a file that has been deleted since is said to be.
 func (t *turn) readDocuments(ctx context.Context) error {
-	t.documents = map[string]model.Document{}
+	t.documents = generation.NewDocuments(func(ctx context.Context, id string) (model.Document, error) {
+		if t.o.Documents == nil {
+			return model.Document{}, errNoDocuments(id)
+		}
+		return t.o.Documents.Stored(ctx, t.caller, id)
+	})
 	for _, item := range t.input {
 		if err := t.readFiles(ctx, item, false); err != nil {
 			return err
@@ -38,7 +44,7 @@ func (t *turn) readDocuments(ctx context.Context) error {
 func (t *turn) documentsOf(ids []string) map[string]model.Document {
 	documents := map[string]model.Document{}
 	for _, id := range ids {
-		documents[id] = t.documents[id]
+		documents[id] = t.documents.Get(id)
 	}
 	return documents
 }
@@ -56,31 +62,9 @@ func (t *turn) readFiles(ctx context.Context, item conversations.Item, mayBeGone
 }
 
 func (t *turn) readFile(ctx context.Context, id string, mayBeGone bool) error {
-	d, err := t.document(ctx, id)
+	_, err := t.documents.Stored(ctx, id)
 	if mayBeGone && fault.Is(err, fault.NotFound) {
-		d, err = model.Document{Name: id, Text: "[This file has been deleted.]"}, nil
+		return t.documents.Set(id, model.Document{Name: id, Text: "[This file has been deleted.]"})
 	}
-	if err != nil {
-		return err
-	}
-	if t.read += len(d.Text); t.read > maxDocuments {
-		return fault.ContextLength("The files are longer than any model's context window: they have more than %d MiB.", maxDocuments>>20)
-	}
-	t.documents[id] = d
-	return nil
-}
-
-// maxDocuments is how many bytes the files of a prompt may have. It is more than
-// any context window holds: what is longer need not be counted to know that it
-// does not fit.
-const maxDocuments = 64 << 20
-
-func (t *turn) document(ctx context.Context, id string) (model.Document, error) {
-	if d, ok := t.documents[id]; ok {
-		return d, nil
-	}
-	if t.o.Documents == nil {
-		return model.Document{}, errNoDocuments(id)
-	}
-	return t.o.Documents.Stored(ctx, t.caller, id)
+	return err
 }

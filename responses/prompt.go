@@ -64,7 +64,7 @@ func (t *turn) messages() []model.Message {
 	}
 	entries = t.with(entries, output)
 	entries = ofTask(entries, t.settings.Model)
-	return buildMessages(t.req.Instructions, entries, t.documentOf)
+	return buildMessages(t.req.Instructions, entries, t.documents.Get)
 }
 
 // prolongs reports whether the prompt has all that there is.
@@ -77,15 +77,13 @@ func (t *turn) prolong(output []conversations.Item) []model.Message {
 	if t.built {
 		p.messages = slices.Clip(p.messages) // what is behind them has been handed out
 	}
-	p.grow(ofTask(t.with(entries, output), t.settings.Model), t.documentOf)
+	p.grow(ofTask(t.with(entries, output), t.settings.Model), t.documents.Get)
 	if prolongs && !t.built {
 		t.longer = t.prolonged(entries, p.messages, p.marks)
 	}
 	t.built = true
 	return p.messages
 }
-
-func (t *turn) documentOf(id string) model.Document { return t.documents[id] }
 
 // cutAt leaves entries out of the prompt; see [turn].
 func (t *turn) cutAt(n int) { t.cut, t.opening = n, nil }

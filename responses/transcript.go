@@ -111,7 +111,7 @@ func (t *turn) prolonged(entries []conversations.Entry, messages []model.Message
 			if next.documents == nil {
 				next.documents = map[string]model.Document{}
 			}
-			d := t.documents[part.FileID]
+			d := t.documents.Get(part.FileID)
 			next.quotes, next.documents[part.FileID] = append(next.quotes, part.FileID), d
 			size += len(d.Text)
 		}

@@ -43,8 +43,7 @@ type turn struct {
 	past       *transcript               // what the prompt begins with
 	longer     *transcript               // what the next turn's begins with, where that is known
 	built      bool                      // the prompt has been built behind the transcript
-	documents  map[string]model.Document // by file ID
-	read       int                       // bytes of documents, as often as they are referred to
+	documents  *generation.Documents
 	response   *Response
 	emitter    emitter
 	meter      generation.Meter           // of all rounds
