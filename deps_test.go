@@ -49,6 +49,7 @@ var edges = map[string][]string{
 	"extract/doc":               {"extract", "extract/internal/*"},
 	"extract/docx":              {"extract", "extract/internal/*", "extract/rtf"},
 	"extract/internal/markdown": {},
+	"extract/internal/rtl":      {},
 	"extract/internal/word":     {"extract/internal/markdown"},
 	"extract/pdf":               {"extract", "extract/internal/*"},
 	"extract/rtf":               {"extract", "extract/internal/*"},

@@ -32,6 +32,7 @@ import (
 	"io"
 
 	"github.com/seed-506d8e5d/svc/extract"
+	"github.com/seed-506d8e5d/svc/extract/internal/rtl"
 )
 
 // Limits on what one document may hold.
@@ -74,5 +75,5 @@ func (Reader) Read(ctx context.Context, r io.ReaderAt, size int64) (extract.Docu
 	if err := ctx.Err(); err != nil {
 		return extract.Document{}, err
 	}
-	return extract.Document{Text: d.String(), Partial: f.damaged}, nil
+	return extract.Document{Text: rtl.Letters(d.String()), Partial: f.damaged}, nil
 }

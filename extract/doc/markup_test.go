@@ -46,6 +46,7 @@ func TestExtractCharacters(t *testing.T) {
 		{"hyphens", "a\x1Eb\x1Fc\u00ADd\r", "a-bcd"},
 		{"pictures and other objects", "a\x01b\x08c\x00d\r", "abcd"},
 		{"beyond the first plane", "🚢\r", "🚢"},
+		{"Arabic forms", "\uFEB3\uFEFC\uFEE1 \uFDF2\r", "سلام الله"},
 		{"half a character", "a\uFFFDb\r", "a\ufffdb"},
 		{"a symbol font", "\uF0B7 item\r", "• item"},
 		{"field", "\x13 PAGE \x147\x15 pages\r", "7 pages"},

@@ -25,6 +25,7 @@ import (
 	"io"
 
 	"github.com/seed-506d8e5d/svc/extract"
+	"github.com/seed-506d8e5d/svc/extract/internal/rtl"
 )
 
 // Limits on what one document may unpack to. Above ratioFloor a part may not be
@@ -74,5 +75,5 @@ func (Reader) Read(ctx context.Context, r io.ReaderAt, size int64) (extract.Docu
 	if err != nil {
 		return extract.Document{}, err
 	}
-	return extract.Document{Text: text, Partial: c.damaged}, nil
+	return extract.Document{Text: rtl.Letters(text), Partial: c.damaged}, nil
 }

@@ -16,6 +16,7 @@ func TestExtractMarkup(t *testing.T) {
 		{"runs", `<w:p><w:r><w:t>one </w:t></w:r><w:r><w:t>two</w:t></w:r></w:p>`, "one two"},
 		{"breaks", `<w:p><w:r><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c</w:t><w:cr/><w:t>d</w:t></w:r></w:p>`, "a\tb\nc\nd"},
 		{"hyphens", `<w:p><w:r><w:t>a</w:t><w:noBreakHyphen/><w:t>b</w:t><w:softHyphen/><w:t>c&#xAD;d</w:t></w:r></w:p>`, "a-bcd"},
+		{"Arabic forms", paragraph("\uFEB3\uFEFC\uFEE1 \uFDF2"), "سلام الله"},
 		{"line ends in text", "<w:p><w:r><w:t>a\r\nb</w:t></w:r></w:p>", "a b"},
 		{"tab stops", `<w:p><w:pPr><w:tabs><w:tab w:val="left"/></w:tabs></w:pPr><w:r><w:t>a</w:t></w:r></w:p>`, "a"},
 		{"white space between elements", "<w:p>\n <w:r>\n  <w:t>a</w:t>\n </w:r>\n</w:p>", "a"},

@@ -2,11 +2,8 @@ package pdf
 
 import (
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // Right-to-left scripts: many producers draw Arabic and Hebrew in visual order,
@@ -71,26 +68,4 @@ func reverseRuns(runes []rune, inside, outside func(rune) bool) {
 		slices.Reverse(runes[i : last+1])
 		i = last
 	}
-}
-
-// foldForms makes plain letters of the shapes that Arabic and Hebrew letters and
-// ligatures have within words. The line is in reading order by then: a ligature
-// of two letters must not be turned around.
-func foldForms(s string) string {
-	if strings.IndexFunc(s, isPresentationForm) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if !isPresentationForm(r) {
-			b.WriteRune(r)
-			continue
-		}
-		b.WriteString(strings.TrimLeft(norm.NFKC.String(string(r)), " ")) // vowel signs stand on a space
-	}
-	return b.String()
-}
-
-func isPresentationForm(r rune) bool {
-	return r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfefc
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/seed-506d8e5d/svc/extract/internal/rtl"
 )
 
 // Layout: glyphs with places become words and lines. A PDF has neither; they
@@ -359,7 +361,7 @@ func (ln line) string() string {
 	if ln.forward > ln.backward {
 		runes = logicalOrder(runes)
 	}
-	s := foldForms(strings.Trim(string(runes), " \t"))
+	s := rtl.Letters(strings.Trim(string(runes), " \t"))
 	if ln.vertical {
 		s = plainVertical(s)
 	}

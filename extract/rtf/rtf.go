@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/extract"
+	"github.com/seed-506d8e5d/svc/extract/internal/rtl"
 )
 
 // Magic begins every RTF file.
@@ -55,5 +56,5 @@ func (Reader) Read(ctx context.Context, r io.ReaderAt, size int64) (extract.Docu
 	if err := p.run(ctx); err != nil {
 		return extract.Document{}, err
 	}
-	return extract.Document{Text: p.text(), Partial: p.partial}, nil
+	return extract.Document{Text: rtl.Letters(p.text()), Partial: p.partial}, nil
 }

@@ -29,6 +29,7 @@ func TestExtract(t *testing.T) {
 		{"Macintosh", `\mac\'8e`, "é\n"},
 		{"Unicode", `\u1055?\u-10179?\u-8704?!`, "П😀!\n"},
 		{"Unicode with two stand-ins", `\uc2\u233 ab\u233\'65\'65{\uc0\u233 c}\u233\tab\tab d`, "ééécéd\n"},
+		{"Arabic forms", `\uc0\u-333\u-260\u-287`, "سلام\n"},
 		{"half of a pair", `\u55357?x\u55357?\u233?`, "\ufffdx\ufffdé\n"},
 		{"hidden text", `a{\v secret}b\v c\v0 d\v e\plain f`, "abdf\n"},
 		{"deleted text", `a{\deleted gone}{\revised new}b`, "anewb\n"},
