@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 )
@@ -32,6 +35,7 @@ func (s *Service) LabelledRows(ctx context.Context, caller Caller, fileID string
 	if err != nil {
 		return nil, err
 	}
+	content = transform.NewReader(content, unicode.BOMOverride(transform.Nop)) // UTF-8, or UTF-16 with its mark
 	var rows []decisions.LabelledRow
 	if strings.HasSuffix(strings.ToLower(file.Filename), ".csv") {
 		rows, err = csvRows(content)

@@ -43,7 +43,7 @@ func TestCalibrations(t *testing.T) {
 	is.Equal(w.Body.String(), errorA("question/criteria: must have 2 to 255 options", "question/criteria", "validation_error"))
 
 	// A file of rows, and the lists.
-	file := sendForm(a.API, a.key, form(purpose, formPart{"file", "rows.csv", "text/csv", "state,answer\n" + strings.Repeat("w0,true\nw1,false\n", 15)}))
+	file := sendForm(a.API, a.key, form(purpose, formPart{"file", "rows.csv", "text/csv", "\ufeffstate,answer\n" + strings.Repeat("w0,true\nw1,false\n", 15)}))
 	var uploaded struct{ ID string }
 	is.NoErr(json.Unmarshal(file.Body.Bytes(), &uploaded))
 	spelled := strings.Replace(other, `["é"]`, `[ "\u00e9" ]`, 1) // the same question

@@ -15,6 +15,9 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
 	"github.com/seed-506d8e5d/svc/files"
 )
 
@@ -72,12 +75,13 @@ func openFile(name, column string) (*rows, error) {
 		return nil, err
 	}
 	r := &rows{close: in.Close}
+	text := transform.NewReader(in, unicode.BOMOverride(transform.Nop)) // UTF-8, or UTF-16 with its mark
 	if isJSONL(name) {
-		lines := bufio.NewReader(in)
+		lines := bufio.NewReader(text)
 		r.next = func(context.Context) (*row, error) { return jsonRow(lines, column) }
 		return r, nil
 	}
-	records := csv.NewReader(in)
+	records := csv.NewReader(text)
 	if r.heading, err = records.Read(); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
