@@ -118,7 +118,7 @@ func (s *Service) AuditLog(ctx context.Context, p Page) (List[accounts.AuditEntr
 }
 
 // Replicas returns how many processes are alive on the store, this one included.
-func (s *Service) Replicas() int { return s.replicas.Alive() }
+func (s *Service) Replicas() int { return s.cluster.Members() }
 
 // StoreSize returns the bytes that the store takes on disk, 0 where it does not
 // know.

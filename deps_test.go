@@ -25,22 +25,22 @@ var edges = map[string][]string{
 	"examples": {"", "*"},
 	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage"},
 
-	"": {"accounts", "chat", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin", "page",
-		"replicas", "responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
+	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin", "page",
+		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
 	"client": {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "model", "page", "responses"},
 
 	"telemetry": {"", "driver", "fault", "files", "model", "responses/websearch", "storage"},
 
-	"accounts":              {"fault", "idempotency", "internal/*", "page", "replicas", "storage"},
-	"replicas":              {"storage", "internal/background"},
+	"accounts":              {"cluster", "fault", "idempotency", "internal/*", "page", "storage"},
+	"cluster":               {"storage", "internal/background"},
 	"chat":                  {"accounts", "fault", "internal/*", "model", "page", "storage"},
-	"conversations":         {"accounts", "fault", "internal/*", "model", "page", "replicas", "storage"},
+	"conversations":         {"accounts", "cluster", "fault", "internal/*", "model", "page", "storage"},
 	"decisions":             {"accounts", "decisions/calibration", "fault", "internal/*", "model", "page", "storage"},
 	"decisions/calibration": {},
 	"decisions/evaluation":  {"decisions/calibration"},
 	"embeddings":            {"accounts", "fault", "model"},
-	"files":                 {"accounts", "extract", "extract/*", "fault", "idempotency", "internal/*", "model", "page", "replicas", "storage"},
+	"files":                 {"accounts", "cluster", "extract", "extract/*", "fault", "idempotency", "internal/*", "model", "page", "storage"},
 	"idempotency":           {"fault", "internal/*", "storage"},
 	"responses":             {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/websearch", "storage"},
 	"responses/websearch":   {"internal/background"},

@@ -200,18 +200,18 @@ func (s *Service) recoverAlways(ctx context.Context) {
 		}
 	}
 	once()
-	background.Every(ctx, recoverEvery, s.replicas.Departed(), once)
+	background.Every(ctx, recoverEvery, s.cluster.PeerGone(), once)
 }
 
 // recover takes up what processes that are not alive have noted that they may
 // leave, organization by organization. It runs beside the work that has begun
 // since: a failure is one organization's, and is tried again the next time.
 func (s *Service) recover(ctx context.Context) error {
-	left, all, err := s.replicas.Left(ctx)
+	left, all, err := s.cluster.Orphans(ctx)
 	if err != nil || len(left) == 0 && !all {
 		return err
 	}
-	if held, err := s.replicas.Lease(ctx, recoverLease); err != nil || !held {
+	if held, err := s.cluster.AcquireLease(ctx, recoverLease); err != nil || !held {
 		return err
 	}
 	if all {
@@ -224,14 +224,14 @@ func (s *Service) recover(ctx context.Context) error {
 		for _, l := range left {
 			err := s.recoverIn(ctx, l.Namespace)
 			if err == nil {
-				err = s.replicas.Finished(ctx, l)
+				err = s.cluster.FinishOrphan(ctx, l)
 			}
 			if err != nil {
 				failed++
 				s.recoveryFailed(ctx, string(l.Namespace), err)
 			}
 		}
-		if left, _, err = s.replicas.Left(ctx); err != nil {
+		if left, _, err = s.cluster.Orphans(ctx); err != nil {
 			return err
 		}
 	}
@@ -256,7 +256,7 @@ func (s *Service) recoverAll(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if !organizations.HasMore {
-			return s.replicas.LookedAtAll(ctx)
+			return s.cluster.FinishFullScan(ctx)
 		}
 	}
 }

@@ -24,13 +24,13 @@ const sweepLease = "retention"
 // stops nobody: the next time tries again.
 func (s *Service) sweep(ctx context.Context) {
 	background.Every(ctx, sweepEvery, nil, func() {
-		held, err := s.replicas.Lease(ctx, sweepLease)
+		held, err := s.cluster.AcquireLease(ctx, sweepLease)
 		if err != nil {
 			s.sweepFailed(ctx, "", err)
 		}
 		if held {
 			s.Sweep(ctx)
-			if err := s.replicas.Sweep(ctx); err != nil {
+			if err := s.cluster.RemoveDeadPeers(ctx); err != nil {
 				s.sweepFailed(ctx, "", err)
 			}
 		}

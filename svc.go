@@ -31,6 +31,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/cluster"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/embeddings"
@@ -42,7 +43,6 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/builtin"
-	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -166,7 +166,7 @@ type state struct {
 	store         *storage.DB
 	models        *model.Models
 	aliases       map[string]string
-	replicas      *replicas.Process
+	cluster       *cluster.Member
 	decisions     *decisions.Service
 	chat          *chat.Service
 	embeddings    *embeddings.Service
@@ -221,7 +221,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.background.Go(func() { s.recoverAlways(s.life.cancelled) })
 	s.background.Go(func() { s.sweep(s.life.cancelled) })
-	if s.replicas.Shared() {
+	if s.cluster.Shared() {
 		s.background.Go(func() { background.Every(s.life.cancelled, clearEvery, nil, s.conversations.ClearLines) })
 	}
 	return s, nil
@@ -233,16 +233,16 @@ const clearEvery = time.Second
 
 // assemble makes the services for the nouns.
 func (s *Service) assemble(ctx context.Context, o Options) (err error) {
-	s.replicas, err = replicas.Join(ctx, replicas.Options{Store: s.store, Log: s.log})
+	s.cluster, err = cluster.Join(ctx, cluster.Options{Store: s.store, Log: s.log})
 	if err != nil {
 		return err
 	}
-	s.closers = append(s.closers, s.replicas.Close)
+	s.closers = append(s.closers, s.cluster.Close)
 	if o.NewID == nil {
 		o.NewID = (&ids.Clock{Now: s.store.Now}).New // lists of what several processes make are in its order
 	}
 	s.accounts, err = accounts.New(ctx, accounts.Options{
-		Store: s.store, Replicas: s.replicas, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Accounting: o.Accounting,
+		Store: s.store, Cluster: s.cluster, Prices: o.Prices, DefaultPrices: o.DefaultPrices, Accounting: o.Accounting,
 		MaxDuration: o.MaxDuration, Now: o.Now, NewID: o.NewID, Log: s.log,
 	})
 	if err != nil {
@@ -253,7 +253,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 		o.Now = s.store.Now // when objects were made, and when they expire, is as their order is
 	}
 	s.files, err = files.New(files.Options{
-		Store: s.store, Replicas: s.replicas, Extractor: o.Extractor, Workers: o.Tuning.Extractions, Timeout: o.Tuning.ExtractionTimeout,
+		Store: s.store, Cluster: s.cluster, Extractor: o.Extractor, Workers: o.Tuning.Extractions, Timeout: o.Tuning.ExtractionTimeout,
 		Now: o.Now, NewID: o.NewID, Log: s.log,
 	})
 	if err != nil {
@@ -268,7 +268,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	}
 	s.embeddings = embeddings.New(s.accounts, s.models)
 	s.idempotency = idempotency.New(idempotency.Options{Store: o.Store, Now: o.Now, Log: o.Logger})
-	s.conversations = conversations.New(conversations.Options{Store: s.store, Replicas: s.replicas, AnyItems: o.AnyItems, Now: o.Now, NewID: o.NewID, Log: s.log})
+	s.conversations = conversations.New(conversations.Options{Store: s.store, Cluster: s.cluster, AnyItems: o.AnyItems, Now: o.Now, NewID: o.NewID, Log: s.log})
 	s.decisions = decisions.New(decisions.Options{
 		Backend: s.models, Accounts: s.accounts, States: states{s.conversations, s.files}, Store: o.Store, Now: o.Now, NewID: o.NewID, Concurrency: o.Tuning.DecisionCalls,
 	})

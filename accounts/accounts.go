@@ -27,9 +27,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-506d8e5d/svc/cluster"
 	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/ids"
-	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -57,8 +57,8 @@ type Options struct {
 	Prices        map[string]Prices
 	DefaultPrices *Prices
 
-	// Replicas is this process among those that share the store; nil: alone.
-	Replicas *replicas.Process
+	// Cluster is this process among those that share the store; nil: alone.
+	Cluster *cluster.Member
 
 	// Accounting is the program's own; nil keeps credits, ledgers and limits here.
 	Accounting Accounting
@@ -100,7 +100,7 @@ type state struct {
 	now           func() time.Time
 	newID         func(prefix string) string
 	log           *slog.Logger
-	replicas      *replicas.Process
+	cluster       *cluster.Member
 	joined        bool       // by this Service, which ends it
 	own           Accounting // the program's, nil where it has none
 
@@ -136,7 +136,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		store:         storage.Use(o.Store),
 		prices:        o.Prices,
 		defaultPrices: DefaultPrices(),
-		replicas:      o.Replicas,
+		cluster:       o.Cluster,
 		own:           o.Accounting,
 		maxDuration:   o.MaxDuration,
 		foldEvery:     foldEvery,
@@ -150,9 +150,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if s.maxDuration == 0 {
 		s.maxDuration = DefaultMaxDuration
 	}
-	if s.replicas == nil {
+	if s.cluster == nil {
 		var err error
-		if s.replicas, err = replicas.Join(ctx, replicas.Options{Store: s.store, Log: o.Log}); err != nil {
+		if s.cluster, err = cluster.Join(ctx, cluster.Options{Store: s.store, Log: o.Log}); err != nil {
 			return nil, err
 		}
 		s.joined = true
@@ -173,7 +173,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		}
 	}
 	s.forget()
-	s.replicas.OnChange(s.forgetAll)
+	s.cluster.OnInvalidate(s.forgetAll)
 	go s.work(context.WithoutCancel(ctx))
 	return s, nil
 }
@@ -190,7 +190,7 @@ func (s *Service) Close() error {
 		defer cancel()
 		err = s.flushLastUsed(ctx)
 		if s.joined {
-			err = errors.Join(err, s.replicas.Close())
+			err = errors.Join(err, s.cluster.Close())
 		}
 	})
 	return err
@@ -205,7 +205,7 @@ func (s *Service) work(ctx context.Context) {
 	counting := time.NewTicker(countEvery)
 	defer counting.Stop()
 	var share <-chan time.Time
-	if s.replicas.Shared() {
+	if s.cluster.Shared() {
 		ticker := time.NewTicker(shareEvery)
 		defer ticker.Stop()
 		share = ticker.C

@@ -336,7 +336,7 @@ func (s *Service) UpdateKey(ctx context.Context, id string, u KeyUpdate) (APIKey
 		if key, err = getKey(tx, id); err != nil {
 			return err
 		}
-		return errors.Join(s.record(tx, ActionUpdateKey, id, u), s.replicas.Changed(tx))
+		return errors.Join(s.record(tx, ActionUpdateKey, id, u), s.cluster.InvalidateCaches(tx))
 	})
 	if err != nil {
 		return APIKey{}, err
@@ -380,6 +380,6 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		return errors.Join(s.record(tx, ActionRevokeKey, id, nil), s.replicas.Changed(tx))
+		return errors.Join(s.record(tx, ActionRevokeKey, id, nil), s.cluster.InvalidateCaches(tx))
 	})
 }

@@ -78,7 +78,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	hash := hashOf(key)
 	known := s.known.Load()
 	g := known.get(hash)
-	if g == nil || !s.replicas.Fresh() {
+	if g == nil || !s.cluster.CachesValid() {
 		var err error
 		if g, err = s.lookUp(ctx, hash); err != nil {
 			return Caller{}, err

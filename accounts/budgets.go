@@ -140,7 +140,7 @@ func (s *Service) spent(ctx context.Context, organization, key string, p Period,
 	l, period := s.ledger(organization), p.at(at)
 	one := l.spending(key)
 	var oldest time.Time
-	if s.replicas.Shared() {
+	if s.cluster.Shared() {
 		oldest = time.Now().Add(-lookEvery)
 	}
 	if spent, ok := one.has(period, oldest); ok {
@@ -148,7 +148,7 @@ func (s *Service) spent(ctx context.Context, organization, key string, p Period,
 	}
 	// Nothing is charged between the reading and its being known, so that each charge
 	// is counted once; among several processes a second may pass until it is.
-	if !s.replicas.Shared() {
+	if !s.cluster.Shared() {
 		if err := l.mu.Acquire(ctx, all); err != nil {
 			return 0, err
 		}

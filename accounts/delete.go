@@ -41,7 +41,7 @@ func (s *Service) DeleteOrganization(ctx context.Context, id string) error {
 		if err := storage.SetJSON(tx, deletionKey(id), deletion{s.now().Unix()}); err != nil {
 			return err
 		}
-		return errors.Join(s.record(tx, ActionDeleteOrganization, id, nil), s.replicas.Changed(tx))
+		return errors.Join(s.record(tx, ActionDeleteOrganization, id, nil), s.cluster.InvalidateCaches(tx))
 	})
 	s.forget()
 	if err != nil {

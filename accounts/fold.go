@@ -49,10 +49,10 @@ func (s *Service) sums(ctx context.Context, organization string) (sums, error) {
 		if err != nil {
 			return err
 		}
-		own := point.Lanes[s.replicas.ID()]
+		own := point.Lanes[s.cluster.ID()]
 		result = sums{mine: own.Sum, others: point.Balance - own.Sum, sequence: own.Sequence, folded: own.Sequence, unfolded: len(waiting)}
 		for _, w := range waiting {
-			if w.Lane != s.replicas.ID() {
+			if w.Lane != s.cluster.ID() {
 				result.others += w.Amount
 				continue
 			}
@@ -121,7 +121,7 @@ func (s *Service) foldIfDue(l *ledger, unfolded int64) {
 // fold moves what is in lanes into the log.
 func (s *Service) fold(ctx context.Context, l *ledger) error {
 	defer l.folding.Store(false)
-	if l.loaded.Load() && !s.replicas.Shared() && l.unfolded.Load() <= 0 {
+	if l.loaded.Load() && !s.cluster.Shared() && l.unfolded.Load() <= 0 {
 		return nil // nobody else adds any; a store walks over what was moved before it says so
 	}
 	for {
@@ -144,7 +144,7 @@ func (s *Service) foldSome(ctx context.Context, l *ledger) (more bool, err error
 	}
 	end := l.sequence.Load() + 1
 	l.mu.Release(all)
-	own := s.replicas.ID()
+	own := s.cluster.ID()
 	moved := 0
 	err = s.store.Update(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
 		storage.UseReserve(tx)
@@ -159,7 +159,7 @@ func (s *Service) foldSome(ctx context.Context, l *ledger) (more bool, err error
 			return nil
 		}
 		slices.SortStableFunc(waiting, func(a, b entryRecord) int { return int(a.CreatedAt - b.CreatedAt) })
-		if s.replicas.Shared() {
+		if s.cluster.Shared() {
 			// A store that has lost what was folded last gives no number again that a
 			// reader may have gone on from: later ones are not below the time.
 			point.Sequence = max(point.Sequence, uint64(s.store.Now().UnixMicro()))
@@ -170,7 +170,7 @@ func (s *Service) foldSome(ctx context.Context, l *ledger) (more bool, err error
 				return err
 			}
 		}
-		point.forget(s.now().Unix()-forgetAge, func(id string) bool { return id == own || s.replicas.Living(id) })
+		point.forget(s.now().Unix()-forgetAge, func(id string) bool { return id == own || s.cluster.Alive(id) })
 		return storage.SetJSON(tx, checkpointKey(), point)
 	})
 	if err == nil {

@@ -179,7 +179,7 @@ func (s *Service) load(ctx context.Context, l *ledger) error {
 // second later at the latest.
 func (s *Service) Balance(ctx context.Context, organization string) (Micros, error) {
 	l := s.ledger(organization)
-	if l.loaded.Load() && s.replicas.Shared() {
+	if l.loaded.Load() && s.cluster.Shared() {
 		if err := s.look(ctx, l); err != nil {
 			return 0, err
 		}
@@ -321,7 +321,7 @@ func (p *posting) try(ctx context.Context) error {
 				return refused
 			}
 		}
-		return tx.Set(laneKey(s.replicas.ID(), p.sequence), encoded)
+		return tx.Set(laneKey(s.cluster.ID(), p.sequence), encoded)
 	})
 	if refused != nil && errors.Is(err, refused) { // and not what the store made of it
 		return refused
@@ -341,7 +341,7 @@ func (p *posting) try(ctx context.Context) error {
 // wrote says whether this process's entry with that number is in its lane, or
 // among the entries of the log that were folded lately.
 func (s *Service) wrote(tx storage.Tx, sequence uint64) (bool, error) {
-	_, err := tx.Get(laneKey(s.replicas.ID(), sequence))
+	_, err := tx.Get(laneKey(s.cluster.ID(), sequence))
 	if !errors.Is(err, storage.ErrNotFound) {
 		return err == nil, err
 	}
@@ -355,7 +355,7 @@ func (s *Service) wrote(tx storage.Tx, sequence uint64) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if r.Lane == s.replicas.ID() && r.Number == sequence {
+		if r.Lane == s.cluster.ID() && r.Number == sequence {
 			return true, nil
 		}
 	}

@@ -56,7 +56,7 @@ func (s *Service) Admit(c Caller) (Quotas, error) {
 	if c.RequestsPerMinute == 0 && c.TokensPerMinute == 0 && c.KeyLimits == (KeyLimits{}) {
 		return Quotas{}, nil
 	}
-	now, processes := s.now(), s.replicas.Alive()
+	now, processes := s.now(), s.cluster.Members()
 	var open [2]*allowance // of the organization, then of the key, which is the order of their locks
 	var refusal error
 	for i, l := range limitsOf(c) {
@@ -110,7 +110,7 @@ func tighter(a, b Quota) Quota {
 // checkTokens returns a RateLimited error where the caller's organization, or its
 // key, has used up its tokens.
 func (s *Service) checkTokens(c Caller) error {
-	now, processes := s.now(), s.replicas.Alive()
+	now, processes := s.now(), s.cluster.Members()
 	check := func(l limited) error {
 		a := s.open(l, now)
 		defer a.mu.Unlock()

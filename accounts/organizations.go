@@ -288,7 +288,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		if err := storage.SetJSON(tx, organizationKey(id), record); err != nil {
 			return err
 		}
-		return errors.Join(s.record(tx, ActionUpdateOrganization, id, u), s.replicas.Changed(tx))
+		return errors.Join(s.record(tx, ActionUpdateOrganization, id, u), s.cluster.InvalidateCaches(tx))
 	})
 	if err != nil {
 		return Organization{}, err

@@ -69,7 +69,7 @@ func (s *Service) tell(ctx context.Context, h *sharing) error {
 				return err
 			}
 		}
-		return storage.SetJSON(tx, spentKey(s.replicas.ID()), all)
+		return storage.SetJSON(tx, spentKey(s.cluster.ID()), all)
 	})
 	if err == nil {
 		h.told, h.gone = all, nil
@@ -97,12 +97,12 @@ func (s *Service) hear(ctx context.Context, h *sharing) error {
 	if err != nil {
 		return err
 	}
-	delete(heard, s.replicas.ID())
+	delete(heard, s.cluster.ID())
 	h.gone = nil
 	begun := map[string]spent{}
 	for id, all := range heard {
 		before, known := h.heard[id]
-		if !s.replicas.Living(id) {
+		if !s.cluster.Alive(id) {
 			h.gone = append(h.gone, id)
 		}
 		for id, u := range all {

@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/cluster"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
-	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -40,7 +40,7 @@ const (
 // Options are what a Service is made of. Only Store is required.
 type Options struct {
 	Store    storage.Store
-	Replicas *replicas.Process          // this process among those that share the store; nil: alone
+	Cluster  *cluster.Member            // this process among those that share the store; nil: alone
 	AnyItems bool                       // callers may add items of any kind to conversations, not only messages of the user
 	Now      func() time.Time           // the clock; nil: time.Now
 	NewID    func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
@@ -55,7 +55,7 @@ type Service struct {
 	newID func(prefix string) string
 	log   *slog.Logger
 
-	replicas *replicas.Process // nil: alone
+	cluster  *cluster.Member // nil: alone
 	anyItems bool
 
 	queues  queues
@@ -65,7 +65,7 @@ type Service struct {
 
 // New returns a Service over a store, which it does not close.
 func New(o Options) *Service {
-	s := &Service{store: storage.Use(o.Store), replicas: o.Replicas, anyItems: o.AnyItems}
+	s := &Service{store: storage.Use(o.Store), cluster: o.Cluster, anyItems: o.AnyItems}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

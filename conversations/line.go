@@ -54,7 +54,7 @@ type spot struct {
 // line waits until a turn is the first of its conversation's line. The next one
 // goes on when leave was called. The error is the store's, or the context's.
 func (s *Service) line(ctx context.Context, ns storage.Namespace, conversation string) (leave func(), err error) {
-	at, own := spot{ns, conversation}, ticket{s.replicas.ID(), s.tickets.last.Add(1)}
+	at, own := spot{ns, conversation}, ticket{s.cluster.ID(), s.tickets.last.Add(1)}
 	s.tickets.mu.Lock()
 	if s.tickets.held == nil {
 		s.tickets.held, s.tickets.due, s.tickets.lately = map[ticket]bool{}, map[spot]bool{}, map[spot]time.Time{}
@@ -102,8 +102,8 @@ func (s *Service) stand(ctx context.Context, at spot, own ticket) (first bool, e
 
 // gone says whether nobody waits or works any more who had a ticket.
 func (s *Service) gone(t ticket) bool {
-	if t.Process != s.replicas.ID() {
-		return !s.replicas.Living(t.Process)
+	if t.Process != s.cluster.ID() {
+		return !s.cluster.Alive(t.Process)
 	}
 	s.tickets.mu.Lock()
 	defer s.tickets.mu.Unlock()

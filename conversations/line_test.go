@@ -12,9 +12,9 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/cluster"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
@@ -28,13 +28,13 @@ func TestTurnsOfAConversationStandInLine(t *testing.T) {
 		store := storage.Use(memstore.New())
 		defer store.Close()
 		caller := accounts.Caller{Organization: "org_1"}
-		var processes []*replicas.Process
+		var processes []*cluster.Member
 		var all []*conversations.Service
 		for range 3 {
-			p, err := replicas.Join(t.Context(), replicas.Options{Store: store, Shared: true})
+			p, err := cluster.Join(t.Context(), cluster.Options{Store: store, Shared: true})
 			is.NoErr(err)
 			processes = append(processes, p)
-			all = append(all, conversations.New(conversations.Options{Store: store, Replicas: p}))
+			all = append(all, conversations.New(conversations.Options{Store: store, Cluster: p}))
 		}
 		time.Sleep(time.Second)
 		var mu sync.Mutex

@@ -5,8 +5,8 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/seed-506d8e5d/svc/cluster"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 	"github.com/seed-506d8e5d/svc/storage/storagetest"
@@ -113,8 +113,8 @@ func TestAStoreThatLosesPlacesInLine(t *testing.T) {
 	is := is.New(t)
 	store := &storagetest.Lossy{Store: memstore.New()}
 	t.Cleanup(func() { store.Close() })
-	here := New(Options{Store: store, Replicas: join(t, store)})
-	there := New(Options{Store: store, Replicas: join(t, store)})
+	here := New(Options{Store: store, Cluster: join(t, store)})
+	there := New(Options{Store: store, Cluster: join(t, store)})
 	c, err := here.Create(t.Context(), caller, nil, nil)
 	is.NoErr(err)
 	release, err := here.Queue(t.Context(), caller, c.ID)
@@ -128,9 +128,9 @@ func TestAStoreThatLosesPlacesInLine(t *testing.T) {
 	release()
 }
 
-func join(t *testing.T, store storage.Store) *replicas.Process {
+func join(t *testing.T, store storage.Store) *cluster.Member {
 	t.Helper()
-	p, err := replicas.Join(t.Context(), replicas.Options{Store: storage.Use(store)})
+	p, err := cluster.Join(t.Context(), cluster.Options{Store: storage.Use(store)})
 	if err != nil {
 		t.Fatal(err)
 	}

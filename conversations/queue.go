@@ -84,7 +84,7 @@ func (s *Service) Queue(ctx context.Context, caller accounts.Caller, conversatio
 		return nil, busy(conversation)
 	}
 	release = func() { s.queues.give(name) }
-	if s.replicas != nil && s.replicas.Shared() {
+	if s.cluster != nil && s.cluster.Shared() {
 		leave, err := s.line(limited, ns, conversation)
 		if err != nil {
 			release()

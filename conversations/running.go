@@ -37,8 +37,8 @@ type lease struct {
 
 func (s *Service) newLease(d *Draft) *lease {
 	l := &lease{Until: s.leaseEnd(), Events: d.FirstEvent}
-	if s.replicas != nil {
-		l.Owner = s.replicas.ID()
+	if s.cluster != nil {
+		l.Owner = s.cluster.ID()
 	}
 	return l
 }
@@ -49,18 +49,18 @@ func (s *Service) leaseEnd() int64 { return s.store.Now().Add(leaseFor).UnixMill
 // over reports whether the turn of a lease was left by its process.
 func (s *Service) over(l lease) bool {
 	late := s.store.Now().Sub(time.UnixMilli(l.Until))
-	if l.Owner == "" || s.replicas == nil || l.Owner == s.replicas.ID() {
+	if l.Owner == "" || s.cluster == nil || l.Owner == s.cluster.ID() {
 		return late >= 0
 	}
-	return late > leaseMost || !s.replicas.Living(l.Owner)
+	return late > leaseMost || !s.cluster.Alive(l.Owner)
 }
 
 // note says that this process may leave something unfinished in a namespace.
 func (s *Service) note(ctx context.Context, ns storage.Namespace) error {
-	if s.replicas == nil {
+	if s.cluster == nil {
 		return nil
 	}
-	return storeError(s.replicas.Note(ctx, ns))
+	return storeError(s.cluster.RegisterWork(ctx, ns))
 }
 
 // ErrEnded is the cause of an error about a turn that has been ended meanwhile.

@@ -37,7 +37,7 @@ var errOverLimit = errors.New("files: over the limit")
 // Errors of r come back as they are.
 func (s *Service) writeBlob(ctx context.Context, ns storage.Namespace, id string, r io.Reader, limit int64) (blob, error) {
 	b := blob{id: id, age: s.store.Age()}
-	if err := s.replicas.Note(ctx, ns); err != nil {
+	if err := s.cluster.RegisterWork(ctx, ns); err != nil {
 		return b, err
 	}
 	buffer := s.buffers.Get().(*[batchSize]byte)

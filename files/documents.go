@@ -34,7 +34,7 @@ func (s *Service) Stored(ctx context.Context, caller accounts.Caller, id string)
 		}
 		r, err = s.live(ctx, caller, id, CodeFileNotFound)
 	}
-	for end := time.Now().Add(processWait); err == nil && r.Status == Uploaded && s.replicas.Shared() && time.Now().Before(end); {
+	for end := time.Now().Add(processWait); err == nil && r.Status == Uploaded && s.cluster.Shared() && time.Now().Before(end); {
 		// Another process works on it: its record says when it is done.
 		if !background.Sleep(ctx, awaitEvery) {
 			return model.Document{}, ctx.Err()

@@ -21,8 +21,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-506d8e5d/svc/cluster"
 	"github.com/seed-506d8e5d/svc/internal/ids"
-	"github.com/seed-506d8e5d/svc/replicas"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -52,8 +52,8 @@ const (
 type Options struct {
 	Store storage.Store // the Service does not close it
 
-	// Replicas is this process among those that share the store; nil: alone.
-	Replicas *replicas.Process
+	// Cluster is this process among those that share the store; nil: alone.
+	Cluster *cluster.Member
 
 	// Extractor reads PDF and Word documents; nil is [InProcess], whose
 	// documentation says what it risks.
@@ -81,7 +81,7 @@ type Service struct {
 	now       func() time.Time
 	newID     func(prefix string) string
 	log       *slog.Logger
-	replicas  *replicas.Process
+	cluster   *cluster.Member
 	joined    bool   // by this service, which ends it
 	owner     []byte // the value of what this process works on: blobs that are written, files that wait
 
@@ -103,16 +103,16 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{
 		store: storage.Use(o.Store), extractor: o.Extractor, timeout: o.Timeout,
-		expiry: newExpiry(), replicas: o.Replicas,
+		expiry: newExpiry(), cluster: o.Cluster,
 	}
-	if s.replicas == nil {
+	if s.cluster == nil {
 		var err error
-		if s.replicas, err = replicas.Join(context.Background(), replicas.Options{Store: s.store, Log: o.Log}); err != nil {
+		if s.cluster, err = cluster.Join(context.Background(), cluster.Options{Store: s.store, Log: o.Log}); err != nil {
 			return nil, err
 		}
 		s.joined = true
 	}
-	s.owner = []byte(s.replicas.ID())
+	s.owner = []byte(s.cluster.ID())
 	s.buffers.New = func() any { return new([batchSize]byte) }
 	if s.extractor == nil {
 		s.extractor = InProcess{}
@@ -147,7 +147,7 @@ func (s *Service) Close() error {
 	s.stop()
 	s.running.Wait()
 	if s.joined {
-		return s.replicas.Close()
+		return s.cluster.Close()
 	}
 	return nil
 }

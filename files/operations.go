@@ -73,7 +73,7 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, purpose stri
 // from then on.
 func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string) error {
 	ns := caller.Namespace()
-	if err := s.replicas.Note(ctx, ns); err != nil {
+	if err := s.cluster.RegisterWork(ctx, ns); err != nil {
 		return err
 	}
 	r, err := s.remove(ctx, ns, id)
@@ -164,7 +164,7 @@ func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
 		return err
 	}
 	for _, id := range waiting {
-		if err := s.replicas.Note(ctx, ns); err != nil {
+		if err := s.cluster.RegisterWork(ctx, ns); err != nil {
 			return err
 		}
 		taken, err := s.takeOver(ctx, ns, id)
@@ -177,7 +177,7 @@ func (s *Service) Recover(ctx context.Context, ns storage.Namespace) error {
 	}
 	_, next, err := s.expired(ctx, ns, 0)
 	if err == nil && next != 0 {
-		if err = s.replicas.Note(ctx, ns); err == nil { // others would not know
+		if err = s.cluster.RegisterWork(ctx, ns); err == nil { // others would not know
 			s.expiry.note(ns, next)
 		}
 	}
@@ -190,7 +190,7 @@ func (s *Service) takeOver(ctx context.Context, ns storage.Namespace, id string)
 	err = s.store.Update(ctx, ns, func(tx storage.Tx) error {
 		taken = false
 		owner, err := tx.Get(queueKey(id))
-		if errors.Is(err, storage.ErrNotFound) || err == nil && s.replicas.Living(string(owner)) {
+		if errors.Is(err, storage.ErrNotFound) || err == nil && s.cluster.Alive(string(owner)) {
 			return nil
 		}
 		if err != nil {
@@ -213,7 +213,7 @@ func (s *Service) left(ctx context.Context, ns storage.Namespace, prefix string)
 			if err != nil {
 				return err
 			}
-			if !s.replicas.Living(string(entry.Value)) {
+			if !s.cluster.Alive(string(entry.Value)) {
 				names = append(names, string(entry.Key[len(prefix):]))
 			}
 		}

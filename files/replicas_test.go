@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-506d8e5d/svc/replicas"
+	"github.com/seed-506d8e5d/svc/cluster"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
@@ -20,10 +20,10 @@ func TestReplicasLeaveEachOthersWorkAlone(t *testing.T) {
 		store := memstore.New()
 		defer store.Close()
 		ids := counter()
-		replica := func(e Extractor) (*env, *replicas.Process) {
-			p, err := replicas.Join(t.Context(), replicas.Options{Store: storage.Use(store), Shared: true})
+		replica := func(e Extractor) (*env, *cluster.Member) {
+			p, err := cluster.Join(t.Context(), cluster.Options{Store: storage.Use(store), Shared: true})
 			ok(t, err)
-			return newEnvOver(t, store, Options{Extractor: e, Replicas: p, NewID: ids, Now: func() time.Time { return start }}), p
+			return newEnvOver(t, store, Options{Extractor: e, Cluster: p, NewID: ids, Now: func() time.Time { return start }}), p
 		}
 		release := make(chan struct{})
 		first, firstProcess := replica(extractorFunc(func(ctx context.Context, data []byte, _ Format) (Extracted, error) {
@@ -57,7 +57,7 @@ func TestReplicasLeaveEachOthersWorkAlone(t *testing.T) {
 		ok(t, first.Close())
 		ok(t, firstProcess.Close())
 		time.Sleep(time.Second)
-		<-secondProcess.Departed()
+		<-secondProcess.PeerGone()
 		ok(t, second.Recover(t.Context(), one.Namespace()))
 		equal(t, second.settle(id).Status, Processed)
 		document, err = second.Stored(t.Context(), one, id)

@@ -1,4 +1,4 @@
-package replicas
+package cluster
 
 import (
 	"slices"
@@ -11,9 +11,9 @@ import (
 )
 
 // left returns the namespaces in which something may be left, by a process.
-func (p *Process) left(t *testing.T) (left []Left, all bool) {
+func (p *Member) left(t *testing.T) (left []Orphan, all bool) {
 	t.Helper()
-	left, all, err := p.Left(t.Context())
+	left, all, err := p.Orphans(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,19 +21,19 @@ func (p *Process) left(t *testing.T) (left []Left, all bool) {
 }
 
 // finish says that the work that was left is done.
-func (p *Process) finish(t *testing.T, left []Left) {
+func (p *Member) finish(t *testing.T, left []Orphan) {
 	t.Helper()
 	for _, l := range left {
-		if err := p.Finished(t.Context(), l); err != nil {
+		if err := p.FinishOrphan(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func note(t *testing.T, p *Process, namespaces ...storage.Namespace) {
+func note(t *testing.T, p *Member, namespaces ...storage.Namespace) {
 	t.Helper()
 	for _, ns := range namespaces {
-		if err := p.Note(t.Context(), ns); err != nil {
+		if err := p.RegisterWork(t.Context(), ns); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestWhatTheDeadHaveLeft(t *testing.T) {
 		if left, all := a.left(t); !all || len(left) != 0 {
 			t.Errorf("at first: got %v, %t, want that all is looked at", left, all)
 		}
-		if err := a.LookedAtAll(t.Context()); err != nil {
+		if err := a.FinishFullScan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		note(t, a, "org_1", "org_2", "org_1")
@@ -85,7 +85,7 @@ func TestAProcessThatStoodStill(t *testing.T) {
 		defer store.Close()
 		a, b := join(t, store), join(t, store)
 		defer b.Close()
-		if err := b.LookedAtAll(t.Context()); err != nil {
+		if err := b.FinishFullScan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		note(t, a, "org_1", "org_2")
@@ -96,7 +96,7 @@ func TestAProcessThatStoodStill(t *testing.T) {
 		if len(before) != 2 {
 			t.Fatalf("got %v, want two namespaces", before)
 		}
-		if err := b.Finished(t.Context(), before[0]); err != nil {
+		if err := b.FinishOrphan(t.Context(), before[0]); err != nil {
 			t.Fatal(err)
 		}
 		wantLease(t, "while others may take it for dead", a, false)
@@ -124,10 +124,10 @@ func TestAChangeAfterLostCommits(t *testing.T) {
 		defer a.Close()
 		defer b.Close()
 		changes := 0
-		b.OnChange(func() { changes++ })
+		b.OnInvalidate(func() { changes++ })
 		change := func() {
 			t.Helper()
-			if err := store.Update(t.Context(), system, a.Changed); err != nil {
+			if err := store.Update(t.Context(), system, a.InvalidateCaches); err != nil {
 				t.Fatal(err)
 			}
 		}

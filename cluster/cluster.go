@@ -1,12 +1,12 @@
-// Package replicas is what the processes share that serve one store: who is
+// Package cluster is what the processes share that serve one store: who is
 // alive, who does the work that one has to do for all, what the dead have left
 // unfinished (work.go), and when caches are old.
-// It needs nothing but the store. [Join] makes a [Process]; on a store that only
+// It needs nothing but the store. [Join] makes a [Member]; on a store that only
 // one process can have open that costs nothing, as it is alone by nature.
 //
 // No clock of one process is compared with that of another: a process is alive
 // while others see the count in its record change, by their own clocks.
-package replicas
+package cluster
 
 import (
 	"context"
@@ -56,9 +56,9 @@ type Options struct {
 	Shared bool
 }
 
-// Process is this process among those that share the store. All methods may be
+// Member is this process among those that share the store. All methods may be
 // called concurrently.
-type Process struct {
+type Member struct {
 	id     string
 	store  *storage.DB
 	log    *slog.Logger
@@ -96,8 +96,8 @@ type leaseRecord struct {
 
 // Join makes this process known to the others. It owns a goroutine on a store
 // that is shared and must be closed before the store is.
-func Join(ctx context.Context, o Options) (*Process, error) {
-	p := &Process{
+func Join(ctx context.Context, o Options) (*Member, error) {
+	p := &Member{
 		id: strings.ToLower(rand.Text()[:16]), store: o.Store, log: o.Log, shared: o.Shared || o.Store.Shared(), joined: time.Now(),
 		seen: map[string]*sighting{}, unseen: map[string]time.Time{}, departed: make(chan struct{}, 1),
 	}
@@ -118,7 +118,7 @@ func Join(ctx context.Context, o Options) (*Process, error) {
 }
 
 // Close tells the others that this process has ended; its leases are free then.
-func (p *Process) Close() error {
+func (p *Member) Close() error {
 	p.stop()
 	p.running.Wait()
 	if !p.shared {
@@ -130,13 +130,13 @@ func (p *Process) Close() error {
 }
 
 // ID names the process. A process that starts anew has a new one.
-func (p *Process) ID() string { return p.id }
+func (p *Member) ID() string { return p.id }
 
 // Shared says whether there may be other processes.
-func (p *Process) Shared() bool { return p.shared }
+func (p *Member) Shared() bool { return p.shared }
 
-// Alive returns how many processes are alive, this one included.
-func (p *Process) Alive() int {
+// Members returns how many processes are alive, this one included.
+func (p *Member) Members() int {
 	n := 1
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,10 +150,10 @@ func (p *Process) Alive() int {
 
 func (s *sighting) living() bool { return !s.gone && time.Since(s.at) < deadAfter }
 
-// Living says whether the process with that ID is alive, as far as is known. One
+// Alive says whether the process with that ID is alive, as far as is known. One
 // that nobody has heard of may have begun a moment ago, and counts as alive for a
 // few looks at the store.
-func (p *Process) Living(id string) bool {
+func (p *Member) Alive(id string) bool {
 	if id == p.id {
 		return true
 	}
@@ -173,10 +173,10 @@ func (p *Process) Living(id string) bool {
 	return p.looked.Sub(asked) < unseenFor
 }
 
-// Fresh says whether what this process remembers is not older than the others may
+// CachesValid says whether what this process remembers is not older than the others may
 // take for granted: it has looked at the store within the last second. A process
 // that has too much to do, or whose store is slow, asks the store itself.
-func (p *Process) Fresh() bool {
+func (p *Member) CachesValid() bool {
 	if !p.shared {
 		return true
 	}
@@ -185,32 +185,32 @@ func (p *Process) Fresh() bool {
 	return time.Since(p.looked) < freshFor
 }
 
-// OnChange has fn called, from the process's goroutine, when another process may
+// OnInvalidate has fn called, from the process's goroutine, when another process may
 // have changed what is remembered, or the store may have lost it: within half a
 // second of that.
-func (p *Process) OnChange(fn func()) {
+func (p *Member) OnInvalidate(fn func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.changed = append(p.changed, fn)
 }
 
-// Departed has a value when a process has ended or died since the last was taken,
+// PeerGone has a value when a process has ended or died since the last was taken,
 // whose work may be left. It is never closed.
-func (p *Process) Departed() <-chan struct{} { return p.departed }
+func (p *Member) PeerGone() <-chan struct{} { return p.departed }
 
-// Changed tells the other processes, with the transaction in the namespace
+// InvalidateCaches tells the other processes, with the transaction in the namespace
 // system that it is called in, that something they may remember is different.
-func (p *Process) Changed(tx storage.Tx) error {
+func (p *Member) InvalidateCaches(tx storage.Tx) error {
 	if !p.shared {
 		return nil
 	}
 	return tx.Set([]byte(generationKey), binary.BigEndian.AppendUint64(nil, mathrand.Uint64()))
 }
 
-// Lease takes the lease of a name, or keeps it, and says whether this process
+// AcquireLease takes the lease of a name, or keeps it, and says whether this process
 // has it now. It is free when the process that had it is dead or has released it.
 // A holder asks again before each piece of work.
-func (p *Process) Lease(ctx context.Context, name string) (held bool, err error) {
+func (p *Member) AcquireLease(ctx context.Context, name string) (held bool, err error) {
 	if !p.shared {
 		return true, nil
 	}
@@ -228,7 +228,7 @@ func (p *Process) Lease(ctx context.Context, name string) (held bool, err error)
 		case lease.Owner == p.id:
 			held = true
 			return nil
-		case lease.Owner != "" && p.Living(lease.Owner):
+		case lease.Owner != "" && p.Alive(lease.Owner):
 			return nil
 		}
 		held = true
@@ -237,8 +237,8 @@ func (p *Process) Lease(ctx context.Context, name string) (held bool, err error)
 	return held && err == nil, err
 }
 
-// Release gives a lease back.
-func (p *Process) Release(ctx context.Context, name string) error {
+// ReleaseLease gives a lease back.
+func (p *Member) ReleaseLease(ctx context.Context, name string) error {
 	if !p.shared {
 		return nil
 	}
@@ -256,11 +256,11 @@ func (p *Process) Release(ctx context.Context, name string) error {
 }
 
 // run looks at the others and shows that this process is alive until ctx ends.
-func (p *Process) run(ctx context.Context) {
+func (p *Member) run(ctx context.Context) {
 	beaten := time.Now()
 	background.Every(ctx, lookEvery, nil, func() {
 		if err := p.look(ctx); err != nil && ctx.Err() == nil {
-			p.log.WarnContext(ctx, "replicas: the store did not say what others do; what is remembered is dropped", "err", err)
+			p.log.WarnContext(ctx, "cluster: the store did not say what others do; what is remembered is dropped", "err", err)
 			p.forget()
 		}
 		if time.Since(beaten) < beatEvery {
@@ -268,19 +268,19 @@ func (p *Process) run(ctx context.Context) {
 		}
 		beaten = time.Now()
 		if err := p.beat(ctx); err != nil && ctx.Err() == nil {
-			p.log.WarnContext(ctx, "replicas: the store did not take that this process is alive", "err", err)
+			p.log.WarnContext(ctx, "cluster: the store did not take that this process is alive", "err", err)
 		}
 	})
 }
 
 // lapsed says whether others may take this process for dead: it was stopped for a
 // while, or the store did not take its count.
-func (p *Process) lapsed() bool {
+func (p *Member) lapsed() bool {
 	return p.shared && time.Since(p.joined)-time.Duration(p.beaten.Load()) > deadAfter/2
 }
 
 // beat writes the count.
-func (p *Process) beat(ctx context.Context) error {
+func (p *Member) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, waitMost)
 	defer cancel()
 	at := time.Since(p.joined)
@@ -298,7 +298,7 @@ func (p *Process) beat(ctx context.Context) error {
 }
 
 // look reads what others have written.
-func (p *Process) look(ctx context.Context) error {
+func (p *Member) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, waitMost)
 	defer cancel()
 	var generation uint64
@@ -331,7 +331,7 @@ func (p *Process) look(ctx context.Context) error {
 }
 
 // note remembers what was read and says whether something was changed.
-func (p *Process) note(now time.Time, age, generation uint64, counts map[string]uint64) (changed bool) {
+func (p *Member) note(now time.Time, age, generation uint64, counts map[string]uint64) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.looked = now
@@ -368,7 +368,7 @@ func (p *Process) note(now time.Time, age, generation uint64, counts map[string]
 }
 
 // forget calls those who remember something.
-func (p *Process) forget() {
+func (p *Member) forget() {
 	p.mu.Lock()
 	changed := p.changed
 	p.mu.Unlock()
@@ -385,14 +385,14 @@ func number(value []byte, err error) (uint64, error) {
 	case err != nil:
 		return 0, err
 	case len(value) != 8:
-		return 0, errors.New("replicas: a number does not have 8 bytes")
+		return 0, errors.New("cluster: a number does not have 8 bytes")
 	}
 	return binary.BigEndian.Uint64(value), nil
 }
 
-// Sweep removes the records of processes that have been dead for long. Whoever
+// RemoveDeadPeers removes the records of processes that have been dead for long. Whoever
 // holds a lease for it calls it now and then.
-func (p *Process) Sweep(ctx context.Context) error {
+func (p *Member) RemoveDeadPeers(ctx context.Context) error {
 	p.mu.Lock()
 	var dead []string
 	for id, s := range p.seen {

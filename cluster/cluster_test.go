@@ -1,4 +1,4 @@
-package replicas
+package cluster
 
 import (
 	"sync/atomic"
@@ -10,7 +10,7 @@ import (
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
-func join(t *testing.T, store *storage.DB) *Process {
+func join(t *testing.T, store *storage.DB) *Member {
 	t.Helper()
 	p, err := Join(t.Context(), Options{Store: store, Shared: true})
 	if err != nil {
@@ -20,23 +20,23 @@ func join(t *testing.T, store *storage.DB) *Process {
 }
 
 // kill ends a process without a word to the others.
-func (p *Process) kill() {
+func (p *Member) kill() {
 	p.stop()
 	p.running.Wait()
 }
 
-func wantAlive(t *testing.T, when string, want int, processes ...*Process) {
+func wantAlive(t *testing.T, when string, want int, processes ...*Member) {
 	t.Helper()
 	for i, p := range processes {
-		if got := p.Alive(); got != want {
+		if got := p.Members(); got != want {
 			t.Errorf("%s: process %d sees %d alive, want %d", when, i, got, want)
 		}
 	}
 }
 
-func wantLease(t *testing.T, when string, p *Process, want bool) {
+func wantLease(t *testing.T, when string, p *Member, want bool) {
 	t.Helper()
-	if held, err := p.Lease(t.Context(), "sweep"); err != nil || held != want {
+	if held, err := p.AcquireLease(t.Context(), "sweep"); err != nil || held != want {
 		t.Errorf("%s: the lease is held: %t, %v, want %t", when, held, err, want)
 	}
 }
@@ -59,10 +59,10 @@ func TestProcesses(t *testing.T) {
 		wantAlive(t, "after a kill", 2, b, c)
 		wantLease(t, "after a kill", b, true)
 		wantLease(t, "taken over", c, false)
-		if b.Living(a.ID()) || !b.Living(c.ID()) || !b.Living(b.ID()) {
+		if b.Alive(a.ID()) || !b.Alive(c.ID()) || !b.Alive(b.ID()) {
 			t.Error("b is wrong about who lives")
 		}
-		if err := b.Release(t.Context(), "sweep"); err != nil {
+		if err := b.ReleaseLease(t.Context(), "sweep"); err != nil {
 			t.Error(err)
 		}
 		wantLease(t, "released", c, true)
@@ -73,7 +73,7 @@ func TestProcesses(t *testing.T) {
 		wantAlive(t, "after an end", 1, b)
 		wantLease(t, "after an end", b, true)
 		time.Sleep(7 * deadAfter)
-		if err := b.Sweep(t.Context()); err != nil {
+		if err := b.RemoveDeadPeers(t.Context()); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(7 * deadAfter)
@@ -96,25 +96,25 @@ func TestChangesAreSeenWithinHalfASecond(t *testing.T) {
 		defer a.Close()
 		defer b.Close()
 		var calls atomic.Int32
-		b.OnChange(func() { calls.Add(1) })
+		b.OnInvalidate(func() { calls.Add(1) })
 		time.Sleep(2 * time.Second)
 		if calls.Load() != 0 {
 			t.Error("a change was seen before there was one")
 		}
-		if err := store.Update(t.Context(), system, a.Changed); err != nil {
+		if err := store.Update(t.Context(), system, a.InvalidateCaches); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(500 * time.Millisecond)
 		if calls.Load() != 1 {
 			t.Errorf("%d changes were seen, want 1", calls.Load())
 		}
-		if !a.Fresh() || !b.Fresh() {
+		if !a.CachesValid() || !b.CachesValid() {
 			t.Error("who looks does not know it")
 		}
 		c := join(t, store)
 		c.kill() // it looks no more
 		time.Sleep(time.Second)
-		if c.Fresh() {
+		if c.CachesValid() {
 			t.Error("who has not looked for a second takes what it remembers for true")
 		}
 	})
@@ -131,10 +131,10 @@ func TestAlone(t *testing.T) {
 	}
 	wantAlive(t, "alone", 1, p)
 	wantLease(t, "alone", p, true)
-	if p.Shared() || p.Living("another") {
+	if p.Shared() || p.Alive("another") {
 		t.Error("there is another process")
 	}
-	if err := store.Update(t.Context(), system, p.Changed); err != nil {
+	if err := store.Update(t.Context(), system, p.InvalidateCaches); err != nil {
 		t.Error(err)
 	}
 	if err := p.Close(); err != nil {

@@ -1,4 +1,4 @@
-package replicas
+package cluster
 
 import (
 	"context"
@@ -21,11 +21,11 @@ const (
 	maxLeft = 1000 // notes that are read at once
 )
 
-// Note writes down that this process may leave something unfinished in a
+// RegisterWork writes down that this process may leave something unfinished in a
 // namespace. It is called before anything is begun there that has to be finished,
 // and is free but for the first time, and the first after the store may have lost
 // it, or others may have taken the process for dead, and its notes for done with.
-func (p *Process) Note(ctx context.Context, ns storage.Namespace) error {
+func (p *Member) RegisterWork(ctx context.Context, ns storage.Namespace) error {
 	if p.lapsed() {
 		if err := p.beat(ctx); err != nil {
 			return err
@@ -48,18 +48,18 @@ func (p *Process) Note(ctx context.Context, ns storage.Namespace) error {
 // standing is what has to be as it was for a note to be there.
 type standing struct{ lapses, age uint64 }
 
-// Left is a namespace in which a process that is not alive may have left
+// Orphan is a namespace in which a process that is not alive may have left
 // something unfinished.
-type Left struct {
+type Orphan struct {
 	Namespace storage.Namespace
 	process   string
 	count     uint64 // of its process, 0 where that has no record
 }
 
-// Left returns what processes that are not alive have left, up to a thousand
+// Orphans returns what processes that are not alive have left, up to a thousand
 // namespaces. all says that nobody has kept notes before: then every namespace has
-// to be looked at, after which [Process.LookedAtAll] is called.
-func (p *Process) Left(ctx context.Context) (left []Left, all bool, err error) {
+// to be looked at, after which [Member.FinishFullScan] is called.
+func (p *Member) Orphans(ctx context.Context) (left []Orphan, all bool, err error) {
 	err = p.store.View(ctx, system, func(tx storage.Tx) error {
 		left, all = nil, false
 		if _, err := tx.Get([]byte(workKey)); errors.Is(err, storage.ErrNotFound) {
@@ -74,7 +74,7 @@ func (p *Process) Left(ctx context.Context) (left []Left, all bool, err error) {
 			}
 			notes := storage.Prefix([]byte(workPrefix + process + "/"))
 			r.Start = notes.End
-			if p.Living(process) {
+			if p.Alive(process) {
 				continue
 			}
 			count, err := number(tx.Get([]byte(processPrefix + process)))
@@ -86,7 +86,7 @@ func (p *Process) Left(ctx context.Context) (left []Left, all bool, err error) {
 				if err != nil {
 					return err
 				}
-				left = append(left, Left{storage.Namespace(e.Key[len(notes.Start):]), process, count})
+				left = append(left, Orphan{storage.Namespace(e.Key[len(notes.Start):]), process, count})
 			}
 		}
 		return nil
@@ -107,9 +107,9 @@ func firstProcess(tx storage.Tx, r storage.Range) (string, error) {
 	return "", nil
 }
 
-// Finished says that nothing is left any more of what a process that is not alive
+// FinishOrphan says that nothing is left any more of what a process that is not alive
 // had begun in a namespace. Where that one has shown itself since, its note stays.
-func (p *Process) Finished(ctx context.Context, l Left) error {
+func (p *Member) FinishOrphan(ctx context.Context, l Orphan) error {
 	return p.store.Update(ctx, system, func(tx storage.Tx) error {
 		count, err := number(tx.Get([]byte(processPrefix + l.process)))
 		if err != nil {
@@ -122,7 +122,7 @@ func (p *Process) Finished(ctx context.Context, l Left) error {
 	})
 }
 
-// LookedAtAll says that nothing is left of processes that kept no notes.
-func (p *Process) LookedAtAll(ctx context.Context) error {
+// FinishFullScan says that nothing is left of processes that kept no notes.
+func (p *Member) FinishFullScan(ctx context.Context) error {
 	return p.store.Update(ctx, system, func(tx storage.Tx) error { return tx.Set([]byte(workKey), nil) })
 }
