@@ -17,8 +17,12 @@ import (
 
 // storeVariable names the environment variable that says which store the tests
 // are run over: "postgres", "faults" for PostgreSQL behind a proxy at which
-// everything goes wrong now and then, or nothing for one in memory.
-const storeVariable = "SVC_TEST_STORE"
+// everything goes wrong now and then, or nothing for one in memory. modeVariable names
+// the one with the value of default_query_exec_mode, "exec" as for poolers.
+const (
+	storeVariable = "SVC_TEST_STORE"
+	modeVariable  = "SVC_TEST_POSTGRES_MODE"
+)
 
 var faults = pgtest.Faults{Refuse: 0.03, Delay: 0.05, Cut: 0.01, CutCommit: 0.03, MaxDelay: 3 * time.Millisecond}
 
@@ -34,6 +38,9 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	os.Exit(pgtest.Main(func(database string) int {
+		if mode := os.Getenv(modeVariable); mode != "" {
+			database = pgtest.WithParameter(database, "default_query_exec_mode", mode)
+		}
 		testDatabase.url = database
 		if kind == "faults" {
 			proxy, stop, err := pgtest.StartProxy(database)
@@ -43,6 +50,7 @@ func TestMain(m *testing.M) {
 			}
 			defer stop()
 			proxy.Set(faults)
+			fmt.Printf("faults have the seed %d: %s=%[1]d asks for the same\n", proxy.Seed(), pgtest.SeedVariable)
 			defer func() { fmt.Printf("the proxy did %+v\n", proxy.Counts()) }()
 			testDatabase.url = proxy.URL
 		}

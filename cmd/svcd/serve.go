@@ -181,7 +181,11 @@ func (c config) openStore(ctx context.Context, logger *slog.Logger) (storage.Sto
 	case c.data == inMemory:
 		return memstore.New(), nil
 	case isDatabase(c.data):
-		return pgstore.Open(ctx, pgstore.Options{URL: c.data, Logger: logger})
+		store, err := pgstore.Open(ctx, pgstore.Options{URL: c.data, Logger: logger})
+		if err != nil {
+			return nil, err // not a storage.Store that holds a nil *pgstore.Store
+		}
+		return store, nil
 	}
 	store, err := badgerstore.Open(badgerstore.Options{Dir: c.data, Logger: logger, Salvage: c.salvage})
 	if err != nil {

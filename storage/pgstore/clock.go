@@ -10,37 +10,47 @@ import (
 
 const (
 	askEvery = time.Second
-	askFirst = 4    // times at the start, of which the quickest answer counts
-	drift    = 5000 // one in so many is the most that the machine's clock gains or loses while it is not compared
+	askFirst = 4    // questions at the start; the quickest answer is the most exact
+	maxDrift = 5000 // the machine's clock gains or loses at most one part in so many
 )
 
-// clock says between which bounds the time of the database server is: what the
-// server said, and how much time has gone by since, which the machine's clock tells
-// without being right itself.
+// clock estimates the time of the database server. It keeps the earliest and the
+// latest time that it can be, and lets both go on by the machine's clock, which may
+// be set wrong.
 type clock struct {
 	machine func() time.Time
 
-	mu          sync.Mutex
-	at          time.Time // when the bounds were so, by the machine
-	least, most time.Time
+	mu               sync.Mutex
+	at               time.Time // by the machine, when the bounds were computed
+	earliest, latest time.Time
 }
 
-// bounds returns the bounds as they are now.
-func (c *clock) bounds() (least, most time.Time) {
+// bounds returns the earliest and the latest time that it can be now.
+func (c *clock) bounds() (earliest, latest time.Time) {
 	at := c.machine()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.boundsAt(at)
 }
 
-func (c *clock) boundsAt(at time.Time) (least, most time.Time) {
-	gone := at.Sub(c.at)
-	return c.least.Add(gone - gone/drift), c.most.Add(gone + gone/drift)
+func (c *clock) boundsAt(at time.Time) (earliest, latest time.Time) {
+	passed := at.Sub(c.at)
+	return c.earliest.Add(passed - passed/maxDrift), c.latest.Add(passed + passed/maxDrift)
 }
 
-// ask has the server say what time it is. It answered between then and now: it is
-// what it said, or up to that much later. That narrows the bounds; where it
-// contradicts them, as after another server has taken over, it stands for them.
+// start asks the server a few times.
+func (c *clock) start(ctx context.Context, server func(context.Context) (time.Time, error)) error {
+	for range askFirst {
+		if err := c.ask(ctx, server); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask asks the server what time it is and narrows the bounds: the time is now what
+// the server said, or later by as much as the answer took. An answer that contradicts
+// the bounds replaces them, because another server may have taken over.
 func (c *clock) ask(ctx context.Context, server func(context.Context) (time.Time, error)) error {
 	asked := c.machine()
 	said, err := server(ctx)
@@ -48,44 +58,37 @@ func (c *clock) ask(ctx context.Context, server func(context.Context) (time.Time
 		return err
 	}
 	answered := c.machine()
-	latest := said.Add(answered.Sub(asked))
+	most := said.Add(answered.Sub(asked))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	least, most := c.boundsAt(answered)
-	if c.at.IsZero() || least.After(latest) || most.Before(said) {
-		least, most = said, latest
+	earliest, latest := c.boundsAt(answered)
+	if c.at.IsZero() || earliest.After(most) || latest.Before(said) {
+		earliest, latest = said, most
 	}
-	if least.Before(said) {
-		least = said
+	if earliest.Before(said) {
+		earliest = said
 	}
-	if most.After(latest) {
-		most = latest
+	if latest.After(most) {
+		latest = most
 	}
-	c.at, c.least, c.most = answered, least, most
+	c.at, c.earliest, c.latest = answered, earliest, latest
 	return nil
 }
 
-// wait returns when the time that was the most that it could be has gone by, or
-// ctx has ended. A commit takes longer, almost always.
-func (c *clock) wait(ctx context.Context, most time.Time) {
-	least, _ := c.bounds()
-	left := most.Sub(least)
-	if left <= 0 {
-		return
-	}
-	timer := time.NewTimer(min(left+left/drift, askEvery))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+// wait returns when a time that was the latest possible one has certainly passed, or
+// when ctx ends. A commit nearly always takes longer than that.
+func (c *clock) wait(ctx context.Context, latest time.Time) {
+	earliest, _ := c.bounds()
+	if left := latest.Sub(earliest); left > 0 {
+		repeat.Pause(ctx, min(left+left/maxDrift, askEvery))
 	}
 }
 
-// Now implements storage.Clock: the time of the database server, or as much later as
-// it took to answer. An Update that returned has waited until that was over.
+// Now implements storage.Clock. It returns the latest time that it can be at the
+// server. An Update returns when that time has passed.
 func (s *Store) Now() time.Time {
-	_, most := s.clock.bounds()
-	return most
+	_, latest := s.clock.bounds()
+	return latest
 }
 
 // serverTime asks the database server for the time.

@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	// vanishedAfter is how long a machine may leave what it was sent without a sign
-	// that it has got it, until its connections are taken for broken: one that has
-	// vanished closes none.
+	// vanishedAfter is how long the server's machine may fail to acknowledge data
+	// before its connections count as broken. A machine that has vanished closes none.
 	vanishedAfter = 10 * time.Second
 
-	// pingTimeout bounds the look at a connection that nobody has used for a second.
+	// pingTimeout bounds the check of a connection that was idle for a second.
 	pingTimeout = 5 * time.Second
 )
 
-// dialer makes connections that break where the other machine has vanished. One
-// that is only slow confirms what it gets, however long its answer takes.
+// dialer makes connections that break when the server's machine has vanished. A
+// machine that is only slow acknowledges what it receives.
 func dialer() pgconn.DialFunc {
 	d := net.Dialer{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: vanishedAfter / 2, Interval: vanishedAfter / 5, Count: 3},
@@ -28,9 +27,9 @@ func dialer() pgconn.DialFunc {
 	return d.DialContext
 }
 
-// dropSilent has the connections of the pool be closed, those in use when they are
-// given back, where err says that one of them has not answered in time: others
-// have most likely been silent for as long.
+// dropSilent closes all connections of the pool if err is a timeout, those in use
+// when they are released: if one has not answered in time, the others are most likely
+// as dead.
 func (s *Store) dropSilent(err error) {
 	var n net.Error
 	if errors.As(err, &n) && n.Timeout() {

@@ -5,9 +5,8 @@ import (
 	"syscall"
 )
 
-// tcpUserTimeout is TCP_USER_TIMEOUT, which package syscall does not name: the
-// milliseconds that what was sent may go without being confirmed. Without it that
-// is a quarter of an hour.
+// tcpUserTimeout is TCP_USER_TIMEOUT, which package syscall does not name: how many
+// milliseconds sent data may stay unacknowledged. The default is a quarter of an hour.
 const tcpUserTimeout = 0x12
 
 func control(network, _ string, conn syscall.RawConn) error {

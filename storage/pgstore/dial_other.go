@@ -4,5 +4,5 @@ package pgstore
 
 import "syscall"
 
-// control leaves the connection as it is: keepalives alone find out.
+// control does nothing: keepalives alone detect a vanished machine.
 func control(string, string, syscall.RawConn) error { return nil }

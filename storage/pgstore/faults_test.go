@@ -5,21 +5,54 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/pgstore"
 	"github.com/seed-506d8e5d/svc/storage/pgstore/pgtest"
 	"github.com/seed-506d8e5d/svc/storage/storagetest"
 )
 
+// faults are what a store goes on after by itself.
+var faults = pgtest.Faults{Refuse: 0.05, Delay: 0.05, Cut: 0.01, CutCommit: 0.02, MaxDelay: 3 * time.Millisecond}
+
 // TestStoreWithFaults runs the contract over a network and a server at which
-// everything goes wrong now and then that a store goes on after by itself.
+// everything goes wrong now and then.
 func TestStoreWithFaults(t *testing.T) {
-	proxy := pgtest.NewProxy(t, pgtest.Database(t))
-	faults := pgtest.Faults{Refuse: 0.05, Delay: 0.05, Cut: 0.01, CutCommit: 0.02, MaxDelay: 3 * time.Millisecond}
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			proxy := pgtest.NewProxy(t, pgtest.Database(t))
+			runWithFaults(t, proxy, func(t *testing.T, dir string) *pgstore.Store {
+				return open(t, inMode(proxy.URL, mode), dir)
+			})
+		})
+	}
+}
+
+// TestStoreBehindPgBouncer runs it over PgBouncer in transaction mode, with the same
+// faults in front of that.
+func TestStoreBehindPgBouncer(t *testing.T) {
+	bouncer := pgtest.NewBouncer(t, pgtest.Database(t))
+	proxy := pgtest.NewProxy(t, inMode(bouncer.URL(pgtest.Database(t)), "exec"))
+	databases := map[string]string{} // a pooler does not know of schemas
+	runWithFaults(t, proxy, func(t *testing.T, dir string) *pgstore.Store {
+		if databases[dir] == "" {
+			databases[dir] = pgtest.Database(t)
+		}
+		options := pgstore.Patient(t)
+		options.URL = pgtest.OtherDatabase(proxy.URL, databases[dir])
+		store, err := pgstore.Open(t.Context(), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	})
+}
+
+func runWithFaults(t *testing.T, proxy *pgtest.Proxy, open func(*testing.T, string) *pgstore.Store) {
 	storagetest.Run(t, storagetest.Suite{
 		Persistent: true,
 		Open: func(t *testing.T, dir string) storage.Store {
-			proxy.Set(pgtest.Faults{}) // a start is not tried again by itself
+			proxy.Set(pgtest.Faults{}) // Open does not try again by itself
 			defer proxy.Set(faults)
-			return open(t, proxy.URL, dir)
+			return open(t, dir)
 		},
 	})
 	if n := proxy.Counts(); n.Refused == 0 || n.Cut == 0 || n.CutCommits == 0 || n.Delayed == 0 {

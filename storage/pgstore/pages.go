@@ -5,23 +5,25 @@ import (
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
-// How many entries are asked for at once. Where nobody knows how many will be
-// wanted the first question is a small one, and later ones are as large as
-// entries of that size allow.
+// The number of entries that a page has. Without a limit the first page is small, and
+// later pages have as many entries as fit pageBytes at the size seen so far.
 const (
 	firstPage = 32
-	firstKeys = 256     // where only keys are read
-	pageBytes = 1 << 20 // of a later page, about
+	firstKeys = 256 // if only keys are read
+	pageBytes = 1 << 20
 	maxPage   = 2000
 )
 
-// pages walks over a range, one statement for each page.
+// nextPage returns the size of the page behind one with n entries of some bytes.
+func nextPage(n, bytes int) int { return max(1, min(pageBytes*n/max(bytes, 1), maxPage)) }
+
+// pages iterates over a range with one statement for each page.
 type pages struct {
 	read func(r storage.Range, limit int) ([]storage.Entry, error)
-	r    storage.Range // what is left; its Limit, too, where it has one
+	r    storage.Range // the part of the range, and of its limit, that was not read yet
 	page []storage.Entry
-	at   int // the next of the page, the one before it being the present one
-	next int // entries to ask for
+	at   int // index behind the current entry
+	next int // size of the next page; 0 for the first
 	done bool
 }
 
@@ -29,21 +31,20 @@ var _ txn.Iterator = (*pages)(nil)
 
 // Next implements txn.Iterator.
 func (p *pages) Next() (bool, error) {
-	if p.at < len(p.page) {
-		p.at++
-		return true, nil
+	if p.at == len(p.page) {
+		if p.done {
+			return false, nil
+		}
+		if err := p.fetch(); err != nil || len(p.page) == 0 {
+			p.done = true
+			return false, err
+		}
 	}
-	if p.done {
-		return false, nil
-	}
-	if err := p.fetch(); err != nil {
-		p.done = true
-		return false, err
-	}
-	return p.Next()
+	p.at++
+	return true, nil
 }
 
-// fetch reads the next page and narrows the range to what comes after it.
+// fetch reads the next page and removes it from the range.
 func (p *pages) fetch() error {
 	n := p.size()
 	entries, err := p.read(p.r, n)
@@ -69,11 +70,11 @@ func (p *pages) fetch() error {
 	for _, e := range entries {
 		size += len(e.Key) + len(e.Value)
 	}
-	p.next = pageBytes * n / max(size, 1)
+	p.next = nextPage(n, size)
 	return nil
 }
 
-// size returns how many entries to ask for.
+// size returns how many entries to read.
 func (p *pages) size() int {
 	n := p.next
 	switch {
@@ -85,7 +86,7 @@ func (p *pages) size() int {
 	default:
 		n = firstPage
 	}
-	n = max(1, min(n, maxPage))
+	n = min(n, maxPage)
 	if p.r.Limit > 0 {
 		n = min(n, p.r.Limit)
 	}
@@ -95,8 +96,8 @@ func (p *pages) size() int {
 // Key implements txn.Iterator.
 func (p *pages) Key() []byte { return p.page[p.at-1].Key }
 
-// Value implements txn.Iterator. It is called once for an entry.
+// Value implements txn.Iterator. It is called once for each entry.
 func (p *pages) Value() ([]byte, error) { return p.page[p.at-1].Value, nil }
 
-// Close implements txn.Iterator. What was read is for the database to know.
+// Close implements txn.Iterator. The database tracks what was read.
 func (p *pages) Close(txn.Span) {}

@@ -1,20 +1,18 @@
-// Package pgstore keeps everything in a database that speaks PostgreSQL's wire
-// protocol: a [storage.Store] that several processes share. PostgreSQL is what it
-// is tested with; it uses nothing that CockroachDB and YugabyteDB do not have, as
-// docs/scaling.md says.
+// Package pgstore is a [storage.Store] in a database that speaks PostgreSQL's wire
+// protocol. Several processes can share it. It is tested with PostgreSQL, and uses
+// nothing that CockroachDB and YugabyteDB do not have (docs/scaling.md).
 //
-// All is in one table, kv, which [Open] makes. A transaction that writes is
-// SERIALIZABLE: its reads go to the database as they come, the first one together
-// with BEGIN; its writes wait in memory and are sent, as one statement for what is
-// set and one for what is deleted, together with COMMIT. What the database refuses
-// because of others is run again, and so is what was not committed where the answer
-// to COMMIT was lost (marks.go). A View reads one snapshot.
+// All data is in one table, kv, which [Open] creates. A transaction that writes is
+// SERIALIZABLE. Its reads go to the database as they come, the first one together
+// with BEGIN. Its writes are kept in memory and sent together with COMMIT, as one
+// statement for what is set and one for what is deleted. A transaction that conflicts
+// with another one is run again. If the answer to COMMIT is lost, a commit record
+// tells whether the transaction was committed (records.go). A View reads one snapshot.
 package pgstore
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -29,19 +27,19 @@ import (
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
-// Options say which database a store is in. Only URL is required.
+// Options configure a store. Only URL is required.
 type Options struct {
-	// URL is where the database is, as libpq has it:
+	// URL is the address of the database as libpq has it:
 	// postgres://user:password@host:port/database?sslmode=verify-full. Besides
-	// libpq's parameters it takes pool_max_conns, the most connections that the
-	// store has open, 20 unless given, and default_query_exec_mode=exec for
-	// poolers that do not keep prepared statements.
+	// libpq's parameters it takes pool_max_conns, the maximum number of open
+	// connections, 20 by default, and default_query_exec_mode=exec for poolers that
+	// do not keep prepared statements.
 	URL string
 
 	// Timeout bounds each wait for the database; 0 is 30 seconds.
 	Timeout time.Duration
 
-	// Logger gets what nobody waits for; nil discards it.
+	// Logger gets what no caller is told; nil discards it.
 	Logger *slog.Logger
 }
 
@@ -49,17 +47,18 @@ const (
 	defaultTimeout = 30 * time.Second
 	defaultConns   = 20
 
-	// maxAttempts is how often an Update runs its function before it gives up,
-	// some four seconds: the database takes transactions for conflicting that only
-	// touch keys near each other, so that three of four may be lost where several
-	// processes write as fast as they can. maxBroken is how often an Update goes on
-	// after a connection that broke before the commit was sent.
-	maxAttempts = 128
-	maxBroken   = 8
+	// maxConflicts is how often an Update is run again because of conflicts, which
+	// takes some four seconds. The database also reports conflicts between
+	// transactions that only touch neighbouring keys: three of four attempts may
+	// fail if several processes write as fast as they can.
+	maxConflicts = 128
+	// maxBroken is how often a transaction is run again because its connection broke
+	// before COMMIT was sent.
+	maxBroken = 8
 
-	// maxPause bounds the pause between two attempts, which grows from
-	// firstPause on. Transactions of this process wait for each other's turn; the
-	// pause is for those of others.
+	// The pause between two attempts grows from firstPause to maxPause. It is for
+	// conflicts with other processes: transactions of this process queue for the
+	// retry lock of their namespace, for maxTurn at most.
 	firstPause = time.Millisecond
 	maxPause   = 64 * time.Millisecond
 	maxTurn    = 250 * time.Millisecond
@@ -68,29 +67,28 @@ const (
 // Stats counts what a store has done since it was opened.
 type Stats struct {
 	Commits    uint64 // transactions that wrote something
-	Conflicts  uint64 // attempts that the database refused because of others
-	Settled    uint64 // commits without an answer, of which it was found out what became of them
-	Statements uint64 // that were sent, BEGIN and COMMIT among them
+	Conflicts  uint64 // attempts that the database rolled back because of others
+	Resolved   uint64 // commits in doubt whose outcome was found out
+	Statements uint64 // statements sent, BEGIN and COMMIT among them
 	Trips      uint64 // waits for an answer of the database
 }
 
 // Store is a [storage.Store] in a database.
 type Store struct {
-	pool    *pgxpool.Pool
-	log     *slog.Logger
-	timeout time.Duration
-	turns   txn.Turns
-	gate    txn.Gate
-	endings sync.WaitGroup // of transactions that nobody waits for
-	health  health
-	marks   *marks
-	clock   clock
-	endTime context.CancelFunc // of keepTime
-	closing chan struct{}      // closed when the store is
+	pool       *pgxpool.Pool
+	log        *slog.Logger
+	timeout    time.Duration
+	turns      txn.Turns
+	gate       txn.Gate
+	health     health
+	records    *commitRecords
+	clock      clock
+	background sync.WaitGroup     // rollbacks, probes and periodic work
+	stop       context.CancelFunc // ends the periodic work
 
-	commits, conflicts, settled, statements, trips atomic.Uint64
+	commits, conflicts, resolved, statements, trips atomic.Uint64
 
-	connections atomic.Uint64 // that were ever made
+	connections atomic.Uint64 // made since the store was opened
 }
 
 var (
@@ -102,9 +100,10 @@ var (
 	_ storage.Ager          = (*Store)(nil)
 )
 
-// Open connects to the database and makes its table where there is none. It
-// fails where the database cannot be reached by ctx's end or belongs to a later
-// version. The store owns connections and must be closed.
+// Open connects to the database and creates its tables if they do not exist. It
+// fails if the database cannot be reached before ctx ends, was written by a later
+// version, or is behind a pooler that the URL does not allow for. The caller must
+// close the store.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	config, err := poolConfig(o.URL)
 	if err != nil {
@@ -116,8 +115,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return newStore(ctx, config, o)
 }
 
+// newStore opens the pool of a database that has its tables.
 func newStore(ctx context.Context, config *pgxpool.Config, o Options) (*Store, error) {
-	s := &Store{log: o.Logger, timeout: o.Timeout, marks: newMarks(time.Now()), closing: make(chan struct{})}
+	s := &Store{log: o.Logger, timeout: o.Timeout, records: newCommitRecords(), clock: clock{machine: time.Now}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -132,49 +132,59 @@ func newStore(ctx context.Context, config *pgxpool.Config, o Options) (*Store, e
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 		return nil, translated("open", err)
 	}
-	s.clock.machine = time.Now
-	for range askFirst {
-		if err := s.clock.ask(ctx, s.serverTime); err != nil {
-			s.pool.Close()
-			return nil, err
-		}
+	if err := s.connect(ctx); err != nil {
+		s.pool.Close()
+		return nil, err
 	}
 	s.health.note(nil)
-	s.endings.Go(s.sweepMarks)
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.endTime = stop
-	s.endings.Go(func() { s.keepTime(background) })
+	periodic, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	s.background.Go(func() {
+		repeat.Every(periodic, sweepEvery, nil, s.removeRecords)
+		s.removeRecords()
+	})
+	s.background.Go(func() { s.keepTime(periodic) })
 	return s, nil
+}
+
+// connect makes the first connections, and refuses a pooler that loses prepared
+// statements: there, two connections share one to the server, and the second
+// connection finds the statements of the first.
+func (s *Store) connect(ctx context.Context) error {
+	for range min(2, s.pool.Config().MaxConns) {
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil {
+			return unavailable(err)
+		}
+		defer conn.Release()
+	}
+	return s.clock.start(ctx, s.serverTime)
 }
 
 // Stats returns the counters as they are now.
 func (s *Store) Stats() Stats {
-	return Stats{s.commits.Load(), s.conflicts.Load(), s.settled.Load(), s.statements.Load(), s.trips.Load()}
+	return Stats{s.commits.Load(), s.conflicts.Load(), s.resolved.Load(), s.statements.Load(), s.trips.Load()}
 }
 
 // Shared implements storage.Sharer.
 func (s *Store) Shared() bool { return true }
 
-// Age implements storage.Ager: whatever takes a server's place, it is met by
-// connections of its own.
+// Age implements storage.Ager. It counts connections, because a server that takes
+// over from another one is reached by new connections only.
 func (s *Store) Age() uint64 { return s.connections.Load() }
 
 // View implements storage.Store.
 func (s *Store) View(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
-	if err := s.gate.Enter(ctx, ns); err != nil {
-		return err
-	}
-	defer s.gate.Leave()
 	return s.retry(ctx, ns, func() error {
-		t := s.begin(ctx, ns, beginView)
+		t := s.newSession(ctx, ns, beginView)
 		defer t.abandon()
 		tx := txn.New(ctx, t, true)
 		defer tx.End()
 		err := fn(tx)
-		if t.err != nil {
+		switch {
+		case t.err != nil: // whatever fn returned for it
 			return t.err
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 		return ctx.Err()
@@ -183,23 +193,19 @@ func (s *Store) View(ctx context.Context, ns storage.Namespace, fn func(storage.
 
 // Update implements storage.Store.
 func (s *Store) Update(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
-	if err := s.gate.Enter(ctx, ns); err != nil {
-		return err
-	}
-	defer s.gate.Leave()
 	return s.retry(ctx, ns, func() error { return s.attempt(ctx, ns, fn) })
 }
 
 // attempt runs fn once and commits.
 func (s *Store) attempt(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
-	t := s.begin(ctx, ns, beginUpdate)
+	t := s.newSession(ctx, ns, beginUpdate)
 	defer t.abandon()
 	tx := txn.New(ctx, t, false)
 	defer tx.End()
 	err := fn(tx)
 	tx.End()
 	switch {
-	case t.err != nil: // whatever fn made of it
+	case t.err != nil: // whatever fn returned for it
 		return t.err
 	case err != nil:
 		return err
@@ -210,30 +216,34 @@ func (s *Store) attempt(ctx context.Context, ns storage.Namespace, fn func(stora
 	case tx.Len() == 0 && t.conn == nil: // it has neither read nor written
 		return nil
 	}
-	_, made := s.clock.bounds() // no ID in it is later
+	latest := s.Now() // no ID that fn made has a later time
 	if err := t.commit(tx); err != nil {
 		return err
 	}
-	s.clock.wait(ctx, made)
+	s.clock.wait(ctx, latest)
 	return nil
 }
 
-// retry calls attempt until it neither lost to another transaction nor met a
-// broken connection, a bounded number of times.
+// retry calls attempt, and calls it again after conflicts and broken connections, a
+// bounded number of times. The store cannot be closed meanwhile.
 func (s *Store) retry(ctx context.Context, ns storage.Namespace, attempt func() error) error {
-	lost, broken := 0, 0
+	if err := s.gate.Enter(ctx, ns); err != nil {
+		return err
+	}
+	defer s.gate.Leave()
+	conflicts, broken := 0, 0
 	for {
 		err := ctx.Err()
 		if err == nil {
 			err = attempt()
 		}
 		switch {
-		case errors.Is(err, errLost):
+		case errors.Is(err, errConflict):
 			s.conflicts.Add(1)
-			if lost++; lost == maxAttempts {
+			if conflicts++; conflicts == maxConflicts {
 				return storage.ErrConflict
 			}
-			if lost == 1 && s.turn(ctx, ns) {
+			if conflicts == 1 && s.waitForTurn(ctx, ns) {
 				defer s.turns.Pass(ns)
 			}
 		case errors.Is(err, storage.ErrUnavailable):
@@ -247,21 +257,21 @@ func (s *Store) retry(ctx context.Context, ns storage.Namespace, attempt func() 
 		default:
 			return err
 		}
-		if lost+broken > 1 {
-			pause(ctx, lost+broken)
+		if conflicts+broken > 1 {
+			pause(ctx, conflicts+broken)
 		}
 	}
 }
 
-// turn waits for the turn of the namespace and says whether it came, which is
-// better but not needed: it is not waited for long.
-func (s *Store) turn(ctx context.Context, ns storage.Namespace) bool {
+// waitForTurn waits for the retry lock of the namespace and reports whether it was
+// acquired. The lock saves work but is not needed, so the wait is short.
+func (s *Store) waitForTurn(ctx context.Context, ns storage.Namespace) bool {
 	ctx, cancel := context.WithTimeout(ctx, maxTurn)
 	defer cancel()
 	return s.turns.Wait(ctx, ns) == nil
 }
 
-// pause waits for a random time that grows with n, or for ctx's end.
+// pause waits for a random time that grows with n, or until ctx ends.
 func pause(ctx context.Context, n int) {
 	background.Sleep(ctx, rand.N(min(firstPause<<min(n, 10), maxPause)))
 }
@@ -269,14 +279,9 @@ func pause(ctx context.Context, n int) {
 // Close implements storage.Store.
 func (s *Store) Close() error {
 	return s.gate.Close(func() error {
-		close(s.closing)
-		s.endTime()
-		s.endings.Wait()
+		s.stop()
+		s.background.Wait()
 		s.pool.Close()
 		return nil
 	})
 }
-
-// translated returns err as an error of this package: the driver's own mean
-// nothing to callers, who must not come to depend on them.
-func translated(what string, err error) error { return fmt.Errorf("pgstore: %s: %v", what, err) }

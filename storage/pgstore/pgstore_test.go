@@ -26,6 +26,14 @@ func open(t testing.TB, database, dir string) *pgstore.Store {
 	return store
 }
 
+// modes are the ways in which the driver runs statements: prepared ones, and exec for
+// poolers.
+var modes = []string{"cache_statement", "exec"}
+
+func inMode(database, mode string) string {
+	return pgtest.WithParameter(database, "default_query_exec_mode", mode)
+}
+
 func TestStore(t *testing.T) {
 	database := pgtest.Database(t)
 	storagetest.Run(t, storagetest.Suite{

@@ -11,10 +11,10 @@ import (
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
-// everywhere stands for the namespace of a call that concerns all of them.
+// everywhere is the namespace given to the gate by calls that concern all of them.
 const everywhere storage.Namespace = "*"
 
-// ReadAll implements storage.Snapshotter. The database keeps what is deleted
+// ReadAll implements storage.Snapshotter. The database keeps rows that are deleted
 // meanwhile until it ends.
 func (s *Store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) error {
 	if err := s.gate.Enter(ctx, everywhere); err != nil {
@@ -22,10 +22,9 @@ func (s *Store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) err
 	}
 	defer s.gate.Leave()
 	var t *session
-	// The snapshot is that of the first statement, which must not come late. Up to
-	// there it can be tried again.
+	// The first statement takes the snapshot. Only that can be tried again.
 	err := s.retry(ctx, everywhere, func() error {
-		t = s.begin(ctx, everywhere, beginView)
+		t = s.newSession(ctx, everywhere, beginView)
 		err := t.query(func(pgx.Rows) error { return nil }, selectOne, []byte(ownNamespace), []byte(versionKey))
 		if err != nil {
 			t.abandon()
@@ -37,13 +36,13 @@ func (s *Store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) err
 	}
 	defer t.abandon()
 	err = fn(t.scanAll)
-	ended := t.err
+	readErr := t.err
 	t.err = txn.ErrEnded
 	switch {
-	case errors.Is(ended, errLost):
+	case errors.Is(readErr, errConflict):
 		return storage.ErrConflict
-	case ended != nil: // whatever fn made of it
-		return ended
+	case readErr != nil: // whatever fn returned for it
+		return readErr
 	case err != nil:
 		return err
 	}
@@ -61,33 +60,31 @@ func (t *session) scanAll(keysOnly bool) iter.Seq2[storage.Record, error] {
 				return
 			}
 			bytes := 0
-			for _, r := range records {
+			for _, last = range records {
 				if err := t.ctx.Err(); err != nil {
 					yield(storage.Record{}, err)
 					return
 				}
-				bytes += len(r.Key) + len(r.Value)
-				if !yield(r, nil) {
+				bytes += len(last.Key) + len(last.Value)
+				if !yield(last, nil) {
 					return
 				}
 			}
 			if len(records) < size {
 				return
 			}
-			last = records[len(records)-1]
-			size = max(1, min(pageBytes*len(records)/max(bytes, 1), maxPage))
+			size = nextPage(len(records), bytes)
 		}
 	}
 }
 
-// pageOfAll reads up to limit records that come after one.
-func (t *session) pageOfAll(after storage.Record, limit int, keysOnly bool) ([]storage.Record, error) {
-	var records []storage.Record
+// pageOfAll reads up to limit records behind one.
+func (t *session) pageOfAll(after storage.Record, limit int, keysOnly bool) (records []storage.Record, err error) {
 	statement := selectAll
 	if keysOnly {
 		statement = selectKeys
 	}
-	err := t.query(func(rows pgx.Rows) error {
+	err = t.query(func(rows pgx.Rows) error {
 		var r storage.Record
 		var ns []byte
 		into := []any{&ns, &r.Key, &r.Value}

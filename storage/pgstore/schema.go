@@ -14,12 +14,11 @@ import (
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
-// connectTimeout is how long one server of a URL is tried, where the URL does not
-// say: one that has vanished does not keep the next from being tried.
+// connectTimeout is how long each server of a URL is tried, unless the URL says it.
 const connectTimeout = 5 * time.Second
 
-// poolConfig reads the URL of a database. What cannot be written is of no use, so
-// that a standby is passed over unless the URL says otherwise.
+// poolConfig parses the URL of a database. Standby servers, which cannot be written,
+// are passed over unless the URL says otherwise.
 func poolConfig(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -42,9 +41,8 @@ func poolConfig(url string) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// prepareAll prepares every statement on a new connection, so that none is
-// prepared in the middle of a commit, unless the URL says that there is a pooler
-// that cannot keep them.
+// prepareAll prepares every statement on a new connection, so that no commit waits
+// for that, unless the URL says that prepared statements are not kept.
 func prepareAll(ctx context.Context, conn *pgx.Conn) error {
 	if conn.Config().DefaultQueryExecMode != pgx.QueryExecModeCacheStatement {
 		return nil
@@ -57,15 +55,7 @@ func prepareAll(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// What several processes that start at once may tell each other.
-const (
-	undefinedTable  = "42P01"
-	uniqueViolation = "23505"
-	duplicateTable  = "42P07"
-	duplicateObject = "42710"
-)
-
-// migrate makes the table where there is none and checks its version.
+// migrate creates the tables that do not exist and checks their version.
 func migrate(ctx context.Context, config *pgx.ConnConfig) error {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
@@ -74,21 +64,17 @@ func migrate(ctx context.Context, config *pgx.ConnConfig) error {
 	defer conn.Close(context.WithoutCancel(ctx)) // its work is done
 	version, err := readVersion(ctx, conn)
 	if hasState(err, undefinedTable) || errors.Is(err, pgx.ErrNoRows) {
-		if err := create(ctx, conn); err != nil {
+		if err := createData(ctx, conn); err != nil {
 			return err
 		}
 		version, err = readVersion(ctx, conn)
 	}
-	if err == nil && version == formatVersion {
-		err = createMarks(ctx, conn)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	switch version {
-	case formatVersion:
-		return nil
-	case unfinished:
+	case version == formatVersion:
+		return createRecords(ctx, conn)
+	case version == unfinished:
 		return errors.New("a restore of the data has not ended; run it again")
 	}
 	return fmt.Errorf("the data has the format %q, which this version of svc does not know", version)
@@ -100,54 +86,50 @@ func readVersion(ctx context.Context, conn *pgx.Conn) (string, error) {
 	return string(version), err
 }
 
-// create makes the table and writes its version.
-func create(ctx context.Context, conn *pgx.Conn) error {
+// createData creates the table of the data and writes its version.
+func createData(ctx context.Context, conn *pgx.Conn) error {
 	var server string
 	if err := conn.QueryRow(ctx, "select version()").Scan(&server); err != nil {
 		return err
 	}
 	key := "ns, key"
-	if strings.Contains(server, "-YB-") { // which would spread the first column by its hash
+	if strings.Contains(server, "-YB-") { // which would distribute rows by the hash of the first column
 		key = "ns asc, key asc"
 	}
-	_, err := conn.Exec(ctx, "create table if not exists kv (ns bytea not null, key bytea not null, value bytea not null, primary key ("+key+"))")
-	if err != nil && !hasState(err, uniqueViolation, duplicateTable, duplicateObject) {
+	if err := createTable(ctx, conn, "kv", "ns bytea not null, key bytea not null, value bytea not null, primary key ("+key+")"); err != nil {
 		return err
 	}
-	_, err = conn.Exec(ctx, "insert into kv (ns, key, value) values ($1, $2, $3) on conflict (ns, key) do nothing",
+	_, err := conn.Exec(ctx, "insert into kv (ns, key, value) values ($1, $2, $3) on conflict (ns, key) do nothing",
 		[]byte(ownNamespace), []byte(versionKey), []byte(formatVersion))
 	return err
 }
 
-// createMarks makes the table of marks, which databases of earlier versions do
-// not have.
-func createMarks(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, "create table if not exists kv_marks (mark bytea not null primary key, outcome bytea not null)")
+// createRecords creates the table of commit records, which databases of the first
+// versions do not have.
+func createRecords(ctx context.Context, conn *pgx.Conn) error {
+	return createTable(ctx, conn, "kv_marks", "mark bytea not null primary key, outcome bytea not null")
+}
+
+// createTable creates a table that does not exist. Asking first lets a role start that
+// has no right to create tables. Several processes may do this at once.
+func createTable(ctx context.Context, conn *pgx.Conn, name, columns string) error {
+	if _, err := conn.Exec(ctx, "select 1 from "+name+" limit 0"); !hasState(err, undefinedTable) {
+		return err
+	}
+	_, err := conn.Exec(ctx, "create table if not exists "+name+" ("+columns+")")
 	if hasState(err, uniqueViolation, duplicateTable, duplicateObject) {
 		err = nil
 	}
 	return err
 }
 
-func hasState(err error, states ...string) bool {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		return false
-	}
-	for _, state := range states {
-		if pg.Code == state {
-			return true
-		}
-	}
-	return false
-}
-
-// unfinished is the version of a database that [Load] has not filled yet.
+// unfinished is the version of a database that a [Load] is filling, or has failed to
+// fill.
 const unfinished = "unfinished"
 
-// Load lets fill write the data of a database that has none, as a restore does.
-// Until it has, no store opens the database: what a Load that failed has left is
-// removed by the next one. The error says where there is data.
+// Load lets fill write the data of an empty database, as a restore does. No store
+// opens the database before it is filled. What a failed Load has left is removed by
+// the next one. A database that is not empty is an error.
 func Load(ctx context.Context, o Options, fill func(storage.Store) error) error {
 	config, err := poolConfig(o.URL)
 	if err != nil {
@@ -158,7 +140,7 @@ func Load(ctx context.Context, o Options, fill func(storage.Store) error) error 
 		return translated("open", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) // its work is done
-	if err := errors.Join(empty(ctx, conn), createMarks(ctx, conn)); err != nil {
+	if err := errors.Join(makeEmpty(ctx, conn), createRecords(ctx, conn)); err != nil {
 		return translated("load", err)
 	}
 	s, err := newStore(ctx, config, o)
@@ -169,19 +151,21 @@ func Load(ctx context.Context, o Options, fill func(storage.Store) error) error 
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	_, err = conn.Exec(ctx, setVersion, []byte(ownNamespace), []byte(versionKey), []byte(formatVersion))
-	if err != nil {
+	if err := setVersion(ctx, conn, formatVersion); err != nil {
 		return translated("load", err)
 	}
 	return nil
 }
 
-const setVersion = "update kv set value = $3 where ns = $1 and key = $2"
+func setVersion(ctx context.Context, conn *pgx.Conn, version string) error {
+	_, err := conn.Exec(ctx, "update kv set value = $3 where ns = $1 and key = $2", []byte(ownNamespace), []byte(versionKey), []byte(version))
+	return err
+}
 
-// empty sees to it that there is a table without data whose version is
+// makeEmpty makes sure that there is a table without data, and gives it the version
 // unfinished.
-func empty(ctx context.Context, conn *pgx.Conn) error {
-	if err := create(ctx, conn); err != nil {
+func makeEmpty(ctx context.Context, conn *pgx.Conn) error {
+	if err := createData(ctx, conn); err != nil {
 		return err
 	}
 	version, err := readVersion(ctx, conn)
@@ -199,6 +183,5 @@ func empty(ctx context.Context, conn *pgx.Conn) error {
 	if some {
 		return errors.New("the database has data already")
 	}
-	_, err = conn.Exec(ctx, setVersion, []byte(ownNamespace), []byte(versionKey), []byte(unfinished))
-	return err
+	return setVersion(ctx, conn, unfinished)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -14,40 +13,39 @@ import (
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
-// session is one attempt of a transaction in the database, which begins with its
-// first read. It is the txn.Reader of the attempt.
+// session is one attempt of a transaction in the database. It begins with its first
+// read, and is the txn.Reader of the attempt.
 type session struct {
 	store *Store
 	ctx   context.Context
 	ns    []byte
-	begun string        // the statement that begins it
+	begin string        // the statement that begins it
 	conn  *pgxpool.Conn // nil until it has begun
 	err   error         // why nothing can be read or written any more
 
-	got      map[string][]byte // values that were read, nil where there is none: they stay what they are until the end
-	expected [][]byte          // keys that will be read, and were not
+	cache      map[string][]byte // values that were read, nil for a key that does not exist
+	prefetched [][]byte          // keys that will be read, and were not yet
 }
 
 var _ txn.Reader = (*session)(nil)
 
-// How much of what a transaction has read it keeps, for who reads it again.
+// How many of the values that a transaction has read are cached for its next read.
 const (
-	keepBytes = 4 << 10 // of one value
-	keepKeys  = 16
+	cachedBytes = 4 << 10 // of one value
+	cachedKeys  = 16
 )
 
-func (s *Store) begin(ctx context.Context, ns storage.Namespace, statement string) *session {
-	return &session{store: s, ctx: ctx, ns: []byte(ns), begun: statement}
+func (s *Store) newSession(ctx context.Context, ns storage.Namespace, begin string) *session {
+	return &session{store: s, ctx: ctx, ns: []byte(ns), begin: begin}
 }
 
-// waiting returns the context of one wait for the database. It does not end with
-// the caller's: the driver would close the connection, and no wait is long.
-func (t *session) waiting() (context.Context, context.CancelFunc) {
+// bounded returns the context of one wait for the database. The caller's context
+// does not end it, because the driver would close the connection.
+func (t *session) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(t.ctx), t.store.timeout)
 }
 
-// start puts BEGIN before what the batch has, on a connection of the
-// transaction's own, where it has not begun yet.
+// start acquires a connection and queues BEGIN, unless the session has begun.
 func (t *session) start(b *pgx.Batch) error {
 	if t.conn != nil {
 		return nil
@@ -62,7 +60,7 @@ func (t *session) start(b *pgx.Batch) error {
 		return unavailable(err)
 	}
 	t.conn = conn
-	b.Queue(t.begun)
+	b.Queue(t.begin)
 	return nil
 }
 
@@ -91,13 +89,13 @@ func (t *session) read(row func(pgx.Rows) error, statement string, args []any) (
 	if err := t.start(&b); err != nil {
 		return err
 	}
-	first := b.Len() > 0
+	begins := b.Len() > 0
 	b.Queue(statement, args...)
-	ctx, cancel := t.waiting()
+	ctx, cancel := t.bounded()
 	defer cancel()
 	results := t.send(ctx, &b)
 	defer func() { err = errors.Join(err, results.Close()) }()
-	if first {
+	if begins {
 		if _, err := results.Exec(); err != nil {
 			return err
 		}
@@ -116,17 +114,17 @@ func (t *session) read(row func(pgx.Rows) error, statement string, args []any) (
 }
 
 // Prefetch implements txn.Reader.
-func (t *session) Prefetch(keys ...[]byte) { t.expected = append(t.expected, keys...) }
+func (t *session) Prefetch(keys ...[]byte) { t.prefetched = append(t.prefetched, keys...) }
 
 // Get implements txn.Reader.
 func (t *session) Get(key []byte) ([]byte, error) {
 	if t.err != nil {
 		return nil, t.err
 	}
-	if value, ok := t.got[string(key)]; ok {
-		return t.kept(key, value)
+	if value, ok := t.cache[string(key)]; ok {
+		return t.fromCache(key, value)
 	}
-	if len(t.expected) > 1 && slices.ContainsFunc(t.expected, func(k []byte) bool { return bytes.Equal(k, key) }) {
+	if len(t.prefetched) > 1 && slices.ContainsFunc(t.prefetched, func(k []byte) bool { return bytes.Equal(k, key) }) {
 		return t.getMany(key)
 	}
 	var value []byte
@@ -138,47 +136,46 @@ func (t *session) Get(key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(t.got) < keepKeys {
+	if len(t.cache) < cachedKeys {
 		t.keep(key, value)
 	}
-	return t.kept(key, value)
+	return t.fromCache(key, value)
 }
 
-// getMany reads the keys that are expected and returns the value of one of them.
+// getMany reads all prefetched keys and returns the value of one of them.
 func (t *session) getMany(key []byte) ([]byte, error) {
-	found := make(map[string][]byte, len(t.expected))
+	found := make(map[string][]byte, len(t.prefetched))
 	err := t.query(func(rows pgx.Rows) error {
 		var k, value []byte
 		err := rows.Scan(&k, &value)
 		found[string(k)] = nonNil(value)
 		return err
-	}, selectMany, t.ns, t.expected)
+	}, selectMany, t.ns, t.prefetched)
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range t.expected {
+	for _, k := range t.prefetched {
 		t.keep(k, found[string(k)])
 	}
-	t.expected = nil
-	return t.kept(key, found[string(key)])
+	t.prefetched = nil
+	return t.fromCache(key, found[string(key)])
 }
 
-// keep remembers what a key was found to have.
 func (t *session) keep(key, value []byte) {
-	if t.got == nil {
-		t.got = map[string][]byte{}
+	if t.cache == nil {
+		t.cache = map[string][]byte{}
 	}
-	t.got[string(key)] = value
+	t.cache[string(key)] = value
 }
 
-// kept returns a value that was read, nil where there is none. A large one is the
-// caller's from then on.
-func (t *session) kept(key, value []byte) ([]byte, error) {
+// fromCache returns a value that was read, or storage.ErrNotFound for nil. A large
+// value is handed over to the caller, a small one is copied and stays cached.
+func (t *session) fromCache(key, value []byte) ([]byte, error) {
 	if value == nil {
 		return nil, storage.ErrNotFound
 	}
-	if len(value) > keepBytes {
-		delete(t.got, string(key))
+	if len(value) > cachedBytes {
+		delete(t.cache, string(key))
 		return value, nil
 	}
 	return slices.Clone(value), nil
@@ -198,13 +195,15 @@ func (t *session) page(r storage.Range, limit int) (entries []storage.Entry, err
 	}
 	err = t.query(func(rows pgx.Rows) error {
 		var e storage.Entry
-		entries = append(entries, e)
-		last := &entries[len(entries)-1]
+		into := []any{&e.Key, &e.Value}
 		if r.KeysOnly {
-			return rows.Scan(&last.Key)
+			into = into[:1]
 		}
-		err := rows.Scan(&last.Key, &last.Value)
-		last.Value = nonNil(last.Value)
+		err := rows.Scan(into...)
+		if !r.KeysOnly {
+			e.Value = nonNil(e.Value)
+		}
+		entries = append(entries, e)
 		return err
 	}, selectPage(r), args...)
 	return entries, err
@@ -217,24 +216,23 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// commit sends the writes and COMMIT, and waits for the outcome whether or not
-// the caller still does.
+// commit sends the writes and COMMIT, and waits for the outcome even if the caller's
+// context ends.
 func (t *session) commit(tx *txn.Tx) error {
 	var b pgx.Batch
 	if err := t.start(&b); err != nil {
 		return err
 	}
-	var mark []byte
+	var record []byte
 	if tx.Len() > 0 {
 		var number uint64
-		number, mark = t.store.marks.take()
-		defer t.store.marks.leave(number)
-		b.Queue(insertMark, mark, markCommitted)
+		number, record = t.store.records.add(t.store.Now())
+		defer t.store.records.done(number)
+		b.Queue(insertRecord, record, outcomeCommitted)
 	}
 	queueWrites(&b, t.ns, tx)
 	b.Queue(commitWork)
-	t.err = t.outcome(&b, mark)
-	if t.err != nil {
+	if t.err = t.outcome(&b, record); t.err != nil {
 		t.store.health.note(t.err)
 		return t.err
 	}
@@ -250,33 +248,33 @@ func (t *session) commit(tx *txn.Tx) error {
 	return nil
 }
 
-// outcome sends what ends with COMMIT and returns nil where it was committed.
-func (t *session) outcome(b *pgx.Batch, mark []byte) error {
-	ctx, cancel := t.waiting()
+// outcome sends a batch that ends with COMMIT and returns nil if it was committed.
+func (t *session) outcome(b *pgx.Batch, record []byte) error {
+	ctx, cancel := t.bounded()
 	defer cancel()
-	committed, err := answers(t.send(ctx, b), b.Len())
+	committed, err := readAnswers(t.send(ctx, b), b.Len())
 	t.store.dropSilent(err)
-	switch {
-	case err == nil && committed:
-		return nil
-	case err == nil: // the transaction had failed before
-		return errLost
+	if err != nil {
+		err = classifyCommit(err)
+		switch {
+		case !errors.Is(err, storage.ErrUnknown):
+			return err
+		case record == nil: // it has only read
+			return unavailable(err)
+		}
+		t.abandon() // resolve needs a connection, and this may be the last one
+		if committed, err = t.store.resolve(record, err); err != nil {
+			return err
+		}
 	}
-	if err = classifyCommit(err); !errors.Is(err, storage.ErrUnknown) {
-		return err
+	if !committed {
+		return errConflict
 	}
-	if mark == nil { // there was nothing to write
-		return unavailable(err)
-	}
-	t.abandon() // all connections may wait for one that is free
-	committed, settleErr := t.store.settle(mark, err)
-	if settleErr == nil && !committed {
-		settleErr = errLost
-	}
-	return settleErr
+	return nil
 }
 
-// queueWrites adds what the transaction has written, each kind as one statement.
+// queueWrites adds what the transaction has written, one statement for what is set
+// and one for what is deleted.
 func queueWrites(b *pgx.Batch, ns []byte, tx *txn.Tx) {
 	var set, values, deleted [][]byte
 	for w := range tx.Writes() {
@@ -298,9 +296,9 @@ func queueWrites(b *pgx.Batch, ns []byte, tx *txn.Tx) {
 	}
 }
 
-// answers reads the answers to n statements of which the last is COMMIT, and
-// returns what that said.
-func answers(results pgx.BatchResults, n int) (committed bool, err error) {
+// readAnswers reads the answers to n statements and reports whether the last one,
+// COMMIT, has committed: the server answers ROLLBACK if the transaction had failed.
+func readAnswers(results pgx.BatchResults, n int) (committed bool, err error) {
 	for range n {
 		tag, execErr := results.Exec()
 		if execErr != nil {
@@ -315,7 +313,7 @@ func answers(results pgx.BatchResults, n int) (committed bool, err error) {
 	return committed, err
 }
 
-// abandon gives the connection back. Nobody waits for the transaction's end.
+// abandon rolls the transaction back in the background and releases the connection.
 func (t *session) abandon() {
 	conn := t.conn
 	if conn == nil {
@@ -327,15 +325,12 @@ func (t *session) abandon() {
 		return
 	}
 	t.store.statements.Add(1)
-	t.store.endings.Go(func() {
-		defer conn.Release() // closes a connection that is not as it should be
+	t.store.background.Go(func() {
+		defer conn.Release() // which closes a connection that is still in a transaction
 		ctx, cancel := context.WithTimeout(context.Background(), t.store.timeout)
 		defer cancel()
 		if _, err := conn.Exec(ctx, rollbackWork); err != nil {
-			t.store.log.Debug("pgstore: a transaction could not be ended, its connection is closed", "err", err)
+			t.store.log.Debug("pgstore: a transaction could not be rolled back, its connection is closed", "err", err)
 		}
 	})
 }
-
-// unavailable returns the error of a database that did not answer.
-func unavailable(err error) error { return fmt.Errorf("%w: %v", storage.ErrUnavailable, err) }

@@ -2,7 +2,7 @@ package pgstore
 
 import "github.com/seed-506d8e5d/svc/storage"
 
-// Every statement that transactions use. Each connection prepares them once.
+// The statements that transactions use. Each connection prepares them once.
 const (
 	beginUpdate  = "begin isolation level serializable"
 	beginView    = "begin isolation level repeatable read read only"
@@ -17,14 +17,15 @@ const (
 	upsertMany = "insert into kv (ns, key, value) select $1, k, v from unnest($2::bytea[], $3::bytea[]) as w (k, v)" + onConflict
 	deleteMany = "delete from kv where ns = $1 and key = any($2::bytea[])"
 
-	insertMark = "insert into kv_marks (mark, outcome) values ($1, $2)"
-	putMark    = insertMark + " on conflict (mark) do update set outcome = kv_marks.outcome returning outcome"
-	sweepMarks = "delete from kv_marks where mark >= $1 and mark < $2 and outcome = $3 or mark < $4"
+	insertRecord     = "insert into kv_marks (mark, outcome) values ($1, $2)"
+	resolveRecord    = insertRecord + " on conflict (mark) do update set outcome = kv_marks.outcome returning outcome"
+	deleteRecords    = "delete from kv_marks where mark >= $1 and mark < $2 and outcome = $3"
+	deleteOldRecords = "delete from kv_marks where mark < $1"
 )
 
-// prepared lists them.
+// prepared returns them.
 func prepared() []string {
-	all := []string{beginUpdate, beginView, commitWork, rollbackWork, selectNow, selectOne, selectMany, upsertOne, upsertMany, deleteMany, insertMark}
+	all := []string{beginUpdate, beginView, commitWork, rollbackWork, selectNow, selectOne, selectMany, upsertOne, upsertMany, deleteMany, insertRecord}
 	for i := range 8 {
 		r := storage.Range{Reverse: i&1 != 0, KeysOnly: i&2 != 0}
 		if i&4 != 0 {
@@ -35,8 +36,8 @@ func prepared() []string {
 	return all
 }
 
-// selectPage returns the statement for a page of a range: of a namespace, $1,
-// from $2 on, up to $3 entries, before $4 where the range has an end.
+// selectPage returns the statement for a page of a range: in the namespace $1, from
+// the key $2 on, up to $3 entries, before the key $4 if the range has an end.
 func selectPage(r storage.Range) string {
 	columns, order, end := "key, value", "key", ""
 	if r.KeysOnly {
@@ -51,14 +52,15 @@ func selectPage(r storage.Range) string {
 	return "select " + columns + " from kv where ns = $1 and key >= $2" + end + " order by " + order + " limit $3"
 }
 
-// ownNamespace holds what the store keeps for itself: no namespace is empty.
+// ownNamespace holds the store's own rows. No other namespace is empty.
 const ownNamespace = ""
 
 const (
 	versionKey = "version"
 	healthKey  = "health"
 
-	// formatVersion is of the table. A store of a later one is not opened.
+	// formatVersion is the version of the tables. A database of another one is not
+	// opened.
 	formatVersion = "1"
 
 	selectAll  = "select ns, key, value from kv where ns > ''::bytea and (ns, key) > ($1, $2) order by ns, key limit $3"

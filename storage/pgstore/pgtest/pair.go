@@ -201,11 +201,23 @@ func (s *server) url(database string) string {
 // until waits until something is so.
 func (p *Pair) until(what string, so func() bool) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); !so(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			p.t.Fatalf("pgtest: it took %v until %s\n%s", patience, what, p.log("standby"))
+	if !until(so) {
+		p.t.Fatalf("pgtest: it took %v until %s\n%s", patience, what, p.log("standby"))
+	}
+}
+
+// until reports whether something became so in time.
+func until(so func() bool) bool {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(patience); !so(); {
+		select {
+		case <-tick.C:
+		case <-end:
+			return false
 		}
 	}
+	return true
 }
 
 // log is what a server has said.

@@ -74,12 +74,8 @@ func create() (database string, drop func() error, err error) {
 		}
 		return nil
 	}
-	return with(server, func(u *url.URL) {
-		u.Path = "/" + name
-		query := u.Query()
-		query.Set("connect_timeout", "60") // it is there, however much else the machine does
-		u.RawQuery = query.Encode()
-	}), drop, nil
+	database = with(server, func(u *url.URL) { u.Path = "/" + name })
+	return WithParameter(database, "connect_timeout", "60"), drop, nil // it is there, however much else the machine does
 }
 
 func execute(server, statement string) error {
@@ -109,11 +105,47 @@ func Schema(t testing.TB, database, name string) string {
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
+	return WithParameter(database, "search_path", name)
+}
+
+// WithParameter returns the URL of a database with another parameter.
+func WithParameter(database, name, value string) string {
 	return with(database, func(u *url.URL) {
 		query := u.Query()
-		query.Set("search_path", name)
+		query.Set(name, value)
 		u.RawQuery = query.Encode()
 	})
+}
+
+// OtherDatabase returns the URL of a server with the database of another URL.
+func OtherDatabase(server, database string) string {
+	other, err := url.Parse(database)
+	if err != nil {
+		panic(fmt.Sprintf("pgtest: %v", err)) // it was connected to already
+	}
+	return with(server, func(u *url.URL) { u.Path = other.Path })
+}
+
+// Role creates a role that has no rights but to connect, and returns the URL of the
+// database for it. It is dropped when the test ends.
+func Role(t testing.TB, database string) string {
+	t.Helper()
+	name := "svc_test_" + strings.ToLower(rand.Text())
+	password := rand.Text()
+	Execute(t, database, "create role "+name+" login password '"+password+"'")
+	t.Cleanup(func() {
+		Execute(t, database, "drop owned by "+name)
+		Execute(t, database, "drop role "+name)
+	})
+	return with(database, func(u *url.URL) { u.User = url.UserPassword(name, password) })
+}
+
+// Execute runs a statement on a database.
+func Execute(t testing.TB, database, statement string) {
+	t.Helper()
+	if err := execute(database, statement); err != nil {
+		t.Fatalf("pgtest: %s: %v", statement, err)
+	}
 }
 
 // with returns a URL that was changed.

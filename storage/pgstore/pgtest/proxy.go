@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,8 +50,16 @@ type Proxy struct {
 
 	silences atomic.Int64 // calls of Silence
 
+	seed  uint64
+	links atomic.Uint64
+	lose  atomic.Pointer[func()] // of LoseAnswer
+
 	exchanges, refused, cutCommits, cut, delayed, silenced atomic.Int64
 }
+
+// SeedVariable names the environment variable with the seed of the faults. Without
+// it each proxy has a seed of its own, which it prints.
+const SeedVariable = "SVC_TEST_SEED"
 
 // NewProxy starts a proxy before the database of a URL, with no faults at first.
 // It ends with the test.
@@ -59,12 +69,19 @@ func NewProxy(t testing.TB, database string) *Proxy {
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
+	t.Logf("faults have the seed %d: %s=%d asks for the same", p.seed, SeedVariable, p.seed)
 	t.Cleanup(stop)
 	return p
 }
 
-// StartProxy is NewProxy for what outlives a test: it ends with stop.
+// StartProxy is NewProxy for what outlives a test. It ends with stop.
 func StartProxy(database string) (p *Proxy, stop func(), err error) {
+	seed := rand.Uint64()
+	if text := os.Getenv(SeedVariable); text != "" {
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", SeedVariable, err)
+		}
+	}
 	config, err := pgx.ParseConfig(database)
 	if err != nil {
 		return nil, nil, err
@@ -77,14 +94,10 @@ func StartProxy(database string) (p *Proxy, stop func(), err error) {
 		server:   net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))),
 		listener: listener,
 		open:     map[net.Conn]struct{}{},
+		seed:     seed,
 	}
 	p.faults.Store(&Faults{})
-	p.URL = with(database, func(u *url.URL) {
-		u.Host = listener.Addr().String()
-		query := u.Query()
-		query.Set("sslmode", "disable") // the proxy reads along
-		u.RawQuery = query.Encode()
-	})
+	p.URL = WithParameter(with(database, func(u *url.URL) { u.Host = listener.Addr().String() }), "sslmode", "disable") // the proxy reads along
 	p.running.Go(p.accept)
 	return p, p.stop, nil
 }
@@ -96,6 +109,13 @@ func (p *Proxy) Set(f Faults) { p.faults.Store(&f) }
 func (p *Proxy) Counts() Counts {
 	return Counts{p.exchanges.Load(), p.refused.Load(), p.cutCommits.Load(), p.cut.Load(), p.delayed.Load(), p.silenced.Load()}
 }
+
+// Seed is what the random choices of the proxy follow from.
+func (p *Proxy) Seed() uint64 { return p.seed }
+
+// LoseAnswer has the server execute the next COMMIT and its answer get lost. After
+// the server has answered, and before the client's connection breaks, then is called.
+func (p *Proxy) LoseAnswer(then func()) { p.lose.Store(&then) }
 
 // CutAll breaks every connection that is open.
 func (p *Proxy) CutAll() {
@@ -145,6 +165,7 @@ func (p *Proxy) serve(client net.Conn) {
 	link := &link{
 		proxy: p, client: client, server: server, statements: map[string]string{}, silences: p.silences.Load(),
 		fromClient: bufio.NewReader(client), fromServer: bufio.NewReader(server),
+		random: rand.New(rand.NewPCG(p.seed, p.links.Add(1))),
 	}
 	for link.step() == nil {
 	}
@@ -156,6 +177,7 @@ type link struct {
 	proxy                  *Proxy
 	client, server         net.Conn
 	fromClient, fromServer *bufio.Reader
+	random                 *rand.Rand
 	started                bool
 	statements             map[string]string // SQL by the name it was prepared under
 	silences               int64             // of the proxy when it was opened
@@ -181,21 +203,27 @@ func (l *link) step() error {
 	}
 	f := l.proxy.faults.Load()
 	l.proxy.exchanges.Add(1)
-	if rand.Float64() < f.Delay {
+	if l.random.Float64() < f.Delay {
 		l.proxy.delayed.Add(1)
 		most := f.MaxDelay
 		if most <= 0 {
 			most = 5 * time.Millisecond
 		}
-		time.Sleep(rand.N(most))
+		time.Sleep(time.Duration(l.random.Int64N(int64(most))))
+	}
+	lose := (*func())(nil)
+	if e.commits {
+		lose = l.proxy.lose.Swap(nil)
 	}
 	switch {
-	case e.executes && !e.prepares && rand.Float64() < f.Refuse:
+	case lose != nil:
+		return l.loseAnswer(e, *lose)
+	case e.executes && l.random.Float64() < f.Refuse:
 		return l.refuse()
-	case e.commits && rand.Float64() < f.CutCommit:
+	case e.commits && l.random.Float64() < f.CutCommit:
 		l.proxy.cutCommits.Add(1)
 		return l.cut(e)
-	case !e.commits && rand.Float64() < f.Cut:
+	case !e.commits && l.random.Float64() < f.Cut:
 		l.proxy.cut.Add(1)
 		return l.cut(e)
 	}
@@ -228,8 +256,8 @@ func (l *link) start() error {
 
 // exchange is what a client sends up to where it waits for an answer.
 type exchange struct {
-	data                        []byte
-	executes, prepares, commits bool
+	data              []byte
+	executes, commits bool
 }
 
 // read reads an exchange of the client.
@@ -247,7 +275,6 @@ func (l *link) read() (exchange, error) {
 			name, rest, _ := bytes.Cut(body, []byte{0})
 			statement, _, _ := bytes.Cut(rest, []byte{0})
 			l.statements[string(name)] = string(statement)
-			e.prepares = true
 		case 'B': // Bind: a portal and the name of a statement
 			_, rest, _ := bytes.Cut(body, []byte{0})
 			name, _, _ := bytes.Cut(rest, []byte{0})
@@ -286,7 +313,7 @@ func (l *link) refuse() error {
 // cut breaks the connection before the server has the exchange, in the middle of
 // it, or when it has answered.
 func (l *link) cut(e exchange) error {
-	switch rand.IntN(3) {
+	switch l.random.IntN(3) {
 	case 0:
 	case 1:
 		l.server.Write(e.data[:len(e.data)/2]) // it is cut either way
@@ -295,6 +322,18 @@ func (l *link) cut(e exchange) error {
 			l.answer(io.Discard) // cut either way
 		}
 	}
+	return errCut
+}
+
+// loseAnswer breaks the connection when the server has answered.
+func (l *link) loseAnswer(e exchange, then func()) error {
+	if _, err := l.server.Write(e.data); err != nil {
+		return err
+	}
+	if err := l.answer(io.Discard); err != nil {
+		return err
+	}
+	then()
 	return errCut
 }
 

@@ -13,12 +13,17 @@ import (
 	"github.com/seed-506d8e5d/svc/storage/pgstore/pgtest"
 )
 
-// TestUnknownOutcome breaks connections in the middle of COMMIT. Each Update is
-// written once all the same, and what is not known for want of a database is not
-// said to be.
-func TestUnknownOutcome(t *testing.T) {
+// TestCommitsInDoubt breaks connections in the middle of COMMIT. Each Update is
+// written once all the same.
+func TestCommitsInDoubt(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) { testCommitsInDoubt(t, mode) })
+	}
+}
+
+func testCommitsInDoubt(t *testing.T, mode string) {
 	proxy := pgtest.NewProxy(t, pgtest.Database(t))
-	store := open(t, proxy.URL, "unknown")
+	store := open(t, inMode(proxy.URL, mode), "unknown")
 	defer store.Close()
 	proxy.Set(pgtest.Faults{CutCommit: 0.3})
 	const writers, writes = 4, 40
@@ -61,14 +66,14 @@ func TestUnknownOutcome(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if n := store.Stats().Settled; n < writes/2 {
+	if n := store.Stats().Resolved; n < writes/2 {
 		t.Errorf("the outcome of %d commits was found out", n)
 	}
 }
 
-// TestOutcomeStaysUnknown has a database that does not answer any more when it is
+// TestCommitStaysInDoubt has a database that does not answer any more when it is
 // asked what became of a commit.
-func TestOutcomeStaysUnknown(t *testing.T) {
+func TestCommitStaysInDoubt(t *testing.T) {
 	proxy := pgtest.NewProxy(t, pgtest.Database(t))
 	store, err := pgstore.Open(t.Context(), pgstore.Options{URL: proxy.URL, Timeout: 5 * time.Second})
 	if err != nil {
