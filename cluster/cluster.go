@@ -1,17 +1,19 @@
-// Package cluster is what the processes share that serve one store: who is
-// alive, who does the work that one has to do for all, what the dead have left
-// unfinished (work.go), and when caches are old.
-// It needs nothing but the store. [Join] makes a [Member]; on a store that only
-// one process can have open that costs nothing, as it is alone by nature.
+// Package cluster is about the processes that share one store: which of them are
+// alive, which one does the work that is done once for all (leases), what work dead
+// processes have left (orphans, work.go), and whether caches may be used.
+// It needs nothing but the store. [Join] makes this process a [Member]. On a store
+// that only one process can have open a Member costs nothing.
 //
-// No clock of one process is compared with that of another: a process is alive
-// while others see the count in its record change, by their own clocks.
+// A member is alive while its heartbeat, a record in the store, changes. Each member
+// measures by its own clock how long the heartbeats of its peers did not change, so
+// that clocks need not agree.
 package cluster
 
 import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	mathrand "math/rand/v2"
@@ -24,16 +26,20 @@ import (
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
-// How old what a process knows of the others may be, and when it takes one for
-// dead whose count stands still. One that cannot write its own count gives its
-// leases up in half that time.
 const (
-	lookEvery = 400 * time.Millisecond
-	beatEvery = 2 * time.Second
-	deadAfter = 10 * time.Second
-	waitMost  = 5 * time.Second // for the store, in the background
-	freshFor  = 900 * time.Millisecond
-	unseenFor = 2 * lookEvery // a process that has no record counts as one that is about to have one
+	pollEvery      = 400 * time.Millisecond // how often the records of the peers are read
+	heartbeatEvery = 2 * time.Second
+	deadAfter      = 10 * time.Second // without a change of a peer's heartbeat
+	forgottenAfter = 6 * deadAfter    // when the record of a dead peer is removed
+	storeTimeout   = 5 * time.Second
+	cacheLifetime  = 900 * time.Millisecond // since the last poll
+	unknownFor     = 2 * pollEvery          // how long a process without a record counts as one that is starting
+
+	// A member that could not read or write the store for outageAfter acquires no
+	// leases and takes no peer for dead, because the peers may have had the same
+	// outage. After that it waits as long again, maxGrace at most.
+	outageAfter = deadAfter / 2
+	maxGrace    = 6 * deadAfter
 )
 
 // Keys in the service's own namespace.
@@ -41,17 +47,17 @@ const (
 	system storage.Namespace = "system"
 
 	prefix        = "r/"
-	generationKey = "r/g" // 8 bytes that are others whenever something was changed that others remember; not a count, which a database that lost its last commits could reach twice
-	leasePrefix   = "r/l/"
-	processPrefix = "r/p/" // count, 8 bytes
+	generationKey = "r/g"  // random bytes, changed whenever caches become invalid; a counter could repeat after a failover that lost commits
+	leasePrefix   = "r/l/" // a leaseRecord
+	peerPrefix    = "r/p/" // a heartbeat
 )
 
-// Options say what a process shares. Only Store is required.
+// Options configure a [Member]. Only Store is required.
 type Options struct {
 	Store *storage.DB
 	Log   *slog.Logger // nil: slog.Default()
 
-	// Shared says that other processes may have the store open, where the store
+	// Shared says that other processes may have the store open, for a store that
 	// does not say so itself.
 	Shared bool
 }
@@ -64,259 +70,268 @@ type Member struct {
 	log    *slog.Logger
 	shared bool
 
-	stop    context.CancelFunc
-	running sync.WaitGroup
-	joined  time.Time    // what times of this process are counted from, whatever its clock is set to
-	beaten  atomic.Int64 // when the count was written last, in nanoseconds since joined
-	count   atomic.Uint64
-	lapses  atomic.Uint64 // how often others may have taken this process for dead
-	noted   sync.Map      // the namespaces of this process's notes, each with its standing before
+	stop       context.CancelFunc
+	background sync.WaitGroup
+	joined     time.Time
+	beaten     atomic.Int64 // when the last heartbeat that was written began, in nanoseconds since joined
+	beats      atomic.Uint64
+	lapses     atomic.Uint64 // how often peers may have taken this process for dead
+	registered sync.Map      // the registration of each namespace in which this process has registered work
 
 	mu         sync.Mutex
-	seen       map[string]*sighting // of the processes that have or had a record, by ID
-	unseen     map[string]time.Time // processes that have none, by ID, with when it was asked for them first
-	looked     time.Time            // when the last look at the store began
-	generation uint64
-	age        uint64 // of the store when it was looked at last
-	changed    []func()
-	departed   chan struct{} // has room for one
+	peers      map[string]*peer     // every process that has a record or had one lately, this one included
+	unknown    map[string]time.Time // IDs without a record, and when Alive was first asked about them
+	polled     time.Time            // when the last poll that succeeded began
+	graceUntil time.Time            // no peer counts as dead before
+	generation string
+	epoch      uint64 // of the store at the last poll
+	invalidate []func()
+	peerGone   chan struct{} // capacity 1
 }
 
-// sighting is what is known of a process.
-type sighting struct {
-	count uint64
-	at    time.Time // when it changed last
-	gone  bool      // it has no record any more, or its count stands still
+// peer is what is known of a process.
+type peer struct {
+	heartbeat string
+	at        time.Time // of the poll that found the heartbeat changed
+	dead      bool
 }
 
-// leaseRecord is what is stored of a lease.
 type leaseRecord struct {
 	Owner string `json:"owner"`
 }
 
-// Join makes this process known to the others. It owns a goroutine on a store
-// that is shared and must be closed before the store is.
+// Join makes this process known to its peers. The member must be closed before the
+// store is.
 func Join(ctx context.Context, o Options) (*Member, error) {
-	p := &Member{
+	m := &Member{
 		id: strings.ToLower(rand.Text()[:16]), store: o.Store, log: o.Log, shared: o.Shared || o.Store.Shared(), joined: time.Now(),
-		seen: map[string]*sighting{}, unseen: map[string]time.Time{}, departed: make(chan struct{}, 1),
+		peers: map[string]*peer{}, unknown: map[string]time.Time{}, peerGone: make(chan struct{}, 1),
 	}
-	if p.log == nil {
-		p.log = slog.Default()
+	m.polled = m.joined
+	if m.log == nil {
+		m.log = slog.Default()
 	}
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	p.stop = stop
-	if !p.shared {
-		return p, nil
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	m.stop = stop
+	if !m.shared {
+		return m, nil
 	}
-	if err := errors.Join(p.beat(ctx), p.look(ctx)); err != nil {
+	err := m.beat(ctx)
+	if err == nil {
+		err = m.poll(ctx)
+	}
+	if err != nil {
 		stop()
 		return nil, err
 	}
-	p.running.Go(func() { p.run(background) })
-	return p, nil
+	m.background.Go(func() { m.run(running) })
+	return m, nil
 }
 
-// Close tells the others that this process has ended; its leases are free then.
-func (p *Member) Close() error {
-	p.stop()
-	p.running.Wait()
-	if !p.shared {
+// Close tells the peers that this process has ended, which frees its leases.
+func (m *Member) Close() error {
+	m.stop()
+	m.background.Wait()
+	if !m.shared {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), waitMost)
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	return p.store.Update(ctx, system, func(tx storage.Tx) error { return tx.Delete([]byte(processPrefix + p.id)) })
+	return m.store.Update(ctx, system, func(tx storage.Tx) error { return tx.Delete([]byte(peerPrefix + m.id)) })
 }
 
-// ID names the process. A process that starts anew has a new one.
-func (p *Member) ID() string { return p.id }
+// ID identifies the process. It changes with every start.
+func (m *Member) ID() string { return m.id }
 
-// Shared says whether there may be other processes.
-func (p *Member) Shared() bool { return p.shared }
+// Shared reports whether there may be other processes.
+func (m *Member) Shared() bool { return m.shared }
 
 // Members returns how many processes are alive, this one included.
-func (p *Member) Members() int {
+func (m *Member) Members() int {
 	n := 1
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for id, s := range p.seen {
-		if id != p.id && s.living() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, p := range m.peers {
+		if id != m.id && !p.dead {
 			n++
 		}
 	}
 	return n
 }
 
-func (s *sighting) living() bool { return !s.gone && time.Since(s.at) < deadAfter }
-
-// Alive says whether the process with that ID is alive, as far as is known. One
-// that nobody has heard of may have begun a moment ago, and counts as alive for a
-// few looks at the store.
-func (p *Member) Alive(id string) bool {
-	if id == p.id {
+// Alive reports whether the process with an ID is alive, as far as is known. An
+// unknown process may have started a moment ago: it counts as alive until two more
+// polls have not found it.
+func (m *Member) Alive(id string) bool {
+	if id == m.id {
 		return true
 	}
-	if !p.shared || id == "" {
+	if !m.shared || id == "" {
 		return false
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s := p.seen[id]; s != nil {
-		return s.living()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.peers[id]; p != nil {
+		return !p.dead
 	}
-	asked, ok := p.unseen[id]
+	asked, ok := m.unknown[id]
 	if !ok {
 		asked = time.Now()
-		p.unseen[id] = asked
+		m.unknown[id] = asked
 	}
-	return p.looked.Sub(asked) < unseenFor
+	return m.polled.Sub(asked) < unknownFor || m.polled.Before(m.graceUntil)
 }
 
-// CachesValid says whether what this process remembers is not older than the others may
-// take for granted: it has looked at the store within the last second. A process
-// that has too much to do, or whose store is slow, asks the store itself.
-func (p *Member) CachesValid() bool {
-	if !p.shared {
+// CachesValid reports whether caches may be used: the store was polled within the
+// last second. Otherwise the caller must read the store.
+func (m *Member) CachesValid() bool {
+	if !m.shared {
 		return true
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return time.Since(p.looked) < freshFor
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Since(m.polled) < cacheLifetime
 }
 
-// OnInvalidate has fn called, from the process's goroutine, when another process may
-// have changed what is remembered, or the store may have lost it: within half a
-// second of that.
-func (p *Member) OnInvalidate(fn func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.changed = append(p.changed, fn)
+// OnInvalidate has fn called, in the member's goroutine, when a peer has called
+// [Member.InvalidateCaches] or the store may have lost commits: within half a second.
+func (m *Member) OnInvalidate(fn func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.invalidate = append(m.invalidate, fn)
 }
 
-// PeerGone has a value when a process has ended or died since the last was taken,
-// whose work may be left. It is never closed.
-func (p *Member) PeerGone() <-chan struct{} { return p.departed }
+// PeerGone receives a value when a peer has ended or died since the last value was
+// taken. The channel is never closed.
+func (m *Member) PeerGone() <-chan struct{} { return m.peerGone }
 
-// InvalidateCaches tells the other processes, with the transaction in the namespace
-// system that it is called in, that something they may remember is different.
-func (p *Member) InvalidateCaches(tx storage.Tx) error {
-	if !p.shared {
+// InvalidateCaches tells the peers that what they have cached may have changed. It
+// writes in the caller's transaction, which must be in the namespace system.
+func (m *Member) InvalidateCaches(tx storage.Tx) error {
+	if !m.shared {
 		return nil
 	}
 	return tx.Set([]byte(generationKey), binary.BigEndian.AppendUint64(nil, mathrand.Uint64()))
 }
 
-// AcquireLease takes the lease of a name, or keeps it, and says whether this process
-// has it now. It is free when the process that had it is dead or has released it.
-// A holder asks again before each piece of work.
-func (p *Member) AcquireLease(ctx context.Context, name string) (held bool, err error) {
-	if !p.shared {
+// AcquireLease acquires or keeps the lease of a name and reports whether this process
+// holds it. A lease is free if its holder is dead or has released it. The holder
+// calls AcquireLease again before each piece of work.
+func (m *Member) AcquireLease(ctx context.Context, name string) (held bool, err error) {
+	if !m.shared {
 		return true, nil
 	}
-	if p.lapsed() {
+	if m.lapsed() {
 		return false, nil
 	}
-	key := []byte(leasePrefix + name)
-	err = p.store.Update(ctx, system, func(tx storage.Tx) error {
-		held = false
-		var lease leaseRecord
-		err := storage.GetJSON(tx, key, &lease)
-		switch {
-		case err != nil && !errors.Is(err, storage.ErrNotFound):
+	err = m.store.Update(ctx, system, func(tx storage.Tx) error {
+		owner, err := leaseOwner(tx, name)
+		if err != nil {
 			return err
-		case lease.Owner == p.id:
-			held = true
-			return nil
-		case lease.Owner != "" && p.Alive(lease.Owner):
+		}
+		held = owner == m.id || owner == "" || !m.Alive(owner)
+		if !held || owner == m.id {
 			return nil
 		}
-		held = true
-		return storage.SetJSON(tx, key, leaseRecord{Owner: p.id})
+		return storage.SetJSON(tx, []byte(leasePrefix+name), leaseRecord{Owner: m.id})
 	})
 	return held && err == nil, err
 }
 
-// ReleaseLease gives a lease back.
-func (p *Member) ReleaseLease(ctx context.Context, name string) error {
-	if !p.shared {
+// ReleaseLease releases a lease that this process may hold.
+func (m *Member) ReleaseLease(ctx context.Context, name string) error {
+	if !m.shared {
 		return nil
 	}
-	key := []byte(leasePrefix + name)
-	return p.store.Update(ctx, system, func(tx storage.Tx) error {
-		var lease leaseRecord
-		if err := storage.GetJSON(tx, key, &lease); err != nil || lease.Owner != p.id {
-			if errors.Is(err, storage.ErrNotFound) {
-				err = nil
-			}
+	return m.store.Update(ctx, system, func(tx storage.Tx) error {
+		if owner, err := leaseOwner(tx, name); err != nil || owner != m.id {
 			return err
 		}
-		return tx.Delete(key)
+		return tx.Delete([]byte(leasePrefix + name))
 	})
 }
 
-// run looks at the others and shows that this process is alive until ctx ends.
-func (p *Member) run(ctx context.Context) {
-	beaten := time.Now()
-	background.Every(ctx, lookEvery, nil, func() {
-		if err := p.look(ctx); err != nil && ctx.Err() == nil {
-			p.log.WarnContext(ctx, "cluster: the store did not say what others do; what is remembered is dropped", "err", err)
-			p.forget()
-		}
-		if time.Since(beaten) < beatEvery {
+// leaseOwner returns the holder of a lease, empty if there is none. A malformed
+// record has none.
+func leaseOwner(tx storage.Tx, name string) (string, error) {
+	data, err := tx.Get([]byte(leasePrefix + name))
+	if errors.Is(err, storage.ErrNotFound) {
+		return "", nil
+	}
+	var lease leaseRecord
+	if err == nil && json.Unmarshal(data, &lease) != nil {
+		return "", nil
+	}
+	return lease.Owner, err
+}
+
+// run polls and writes heartbeats until ctx ends. A poll that succeeds after one that
+// failed is followed by a heartbeat at once.
+func (m *Member) run(ctx context.Context) {
+	due := time.Now().Add(heartbeatEvery)
+	background.Every(ctx, pollEvery, nil, func() {
+		if err := m.poll(ctx); err != nil {
+			if ctx.Err() == nil {
+				m.log.WarnContext(ctx, "cluster: cannot read the records of the other processes; caches are dropped", "err", err)
+				m.invalidateCaches()
+			}
+			due = time.Time{}
 			return
 		}
-		beaten = time.Now()
-		if err := p.beat(ctx); err != nil && ctx.Err() == nil {
-			p.log.WarnContext(ctx, "cluster: the store did not take that this process is alive", "err", err)
+		now := time.Now()
+		if now.Before(due) {
+			return
+		}
+		if err := m.beat(ctx); err == nil {
+			due = now.Add(heartbeatEvery)
+		} else if ctx.Err() == nil {
+			m.log.WarnContext(ctx, "cluster: cannot write the heartbeat of this process", "err", err)
 		}
 	})
 }
 
-// lapsed says whether others may take this process for dead: it was stopped for a
-// while, or the store did not take its count.
-func (p *Member) lapsed() bool {
-	return p.shared && time.Since(p.joined)-time.Duration(p.beaten.Load()) > deadAfter/2
+// sinceHeartbeat returns how long ago the last heartbeat was written, at a time.
+func (m *Member) sinceHeartbeat(now time.Time) time.Duration {
+	return now.Sub(m.joined) - time.Duration(m.beaten.Load())
 }
 
-// beat writes the count.
-func (p *Member) beat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, waitMost)
+// lapsed reports whether peers may take this process for dead, because it was
+// suspended or could not write its heartbeat.
+func (m *Member) lapsed() bool { return m.shared && m.sinceHeartbeat(time.Now()) > outageAfter }
+
+// beat writes the heartbeat.
+func (m *Member) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	at := time.Since(p.joined)
-	count := p.count.Add(1)
-	err := p.store.Update(ctx, system, func(tx storage.Tx) error {
-		return tx.Set([]byte(processPrefix+p.id), binary.BigEndian.AppendUint64(nil, count))
-	})
+	began := time.Since(m.joined)
+	beat := binary.BigEndian.AppendUint64(nil, m.beats.Add(1))
+	err := m.store.Update(ctx, system, func(tx storage.Tx) error { return tx.Set([]byte(peerPrefix+m.id), beat) })
 	if err == nil {
-		if p.lapsed() {
-			p.lapses.Add(1)
+		if m.lapsed() {
+			m.lapses.Add(1)
 		}
-		p.beaten.Store(int64(at))
+		m.beaten.Store(int64(began))
 	}
 	return err
 }
 
-// look reads what others have written.
-func (p *Member) look(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, waitMost)
+// poll reads what the peers have written.
+func (m *Member) poll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	var generation uint64
-	var counts map[string]uint64
-	begun, age := time.Now(), p.store.Age()
-	err := p.store.View(ctx, system, func(tx storage.Tx) error {
-		generation, counts = 0, map[string]uint64{}
+	var generation string
+	var heartbeats map[string]string
+	began, epoch := time.Now(), m.store.Age()
+	err := m.store.View(ctx, system, func(tx storage.Tx) error {
+		generation, heartbeats = "", map[string]string{}
 		for e, err := range tx.Scan(storage.Prefix([]byte(prefix))) {
 			if err != nil {
 				return err
 			}
 			if string(e.Key) == generationKey {
-				generation, err = number(e.Value, nil)
-			} else if id, ok := strings.CutPrefix(string(e.Key), processPrefix); ok {
-				counts[id], err = number(e.Value, nil)
-			}
-			if err != nil {
-				return err
+				generation = string(e.Value)
+			} else if id, ok := strings.CutPrefix(string(e.Key), peerPrefix); ok {
+				heartbeats[id] = string(e.Value)
 			}
 		}
 		return nil
@@ -324,89 +339,83 @@ func (p *Member) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.note(begun, age, generation, counts) {
-		p.forget()
+	m.mu.Lock()
+	gone := m.update(began, heartbeats)
+	changed := m.generation != generation || m.epoch != epoch
+	m.generation, m.epoch = generation, epoch
+	m.mu.Unlock()
+	if gone {
+		select {
+		case m.peerGone <- struct{}{}:
+		default:
+		}
+	}
+	if changed {
+		m.invalidateCaches()
 	}
 	return nil
 }
 
-// note remembers what was read and says whether something was changed.
-func (p *Member) note(now time.Time, age, generation uint64, counts map[string]uint64) (changed bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.looked = now
-	for id, count := range counts {
-		if s := p.seen[id]; s == nil || s.count != count {
-			p.seen[id] = &sighting{count: count, at: now}
-			delete(p.unseen, id)
+// update records the heartbeats that a poll has read and reports whether a peer has
+// died or ended. mu is held.
+func (m *Member) update(now time.Time, heartbeats map[string]string) (gone bool) {
+	if outage := max(now.Sub(m.polled), m.sinceHeartbeat(now)); outage > outageAfter {
+		m.graceUntil = now.Add(min(outage, maxGrace))
+	}
+	m.polled = now
+	for id, heartbeat := range heartbeats {
+		if p := m.peers[id]; p == nil || p.heartbeat != heartbeat {
+			m.peers[id] = &peer{heartbeat: heartbeat, at: now}
+			delete(m.unknown, id)
 		}
 	}
-	for id, asked := range p.unseen {
-		if now.Sub(asked) > 6*deadAfter {
-			delete(p.unseen, id)
+	for id, asked := range m.unknown {
+		if now.Sub(asked) > forgottenAfter {
+			delete(m.unknown, id)
 		}
 	}
-	departed := false
-	for id, s := range p.seen {
-		_, there := counts[id]
-		dead := !there || time.Since(s.at) >= deadAfter
-		departed = departed || dead && !s.gone
-		s.gone = dead
-		if !there && now.Sub(s.at) > 6*deadAfter {
-			delete(p.seen, id)
+	if now.Before(m.graceUntil) {
+		return false
+	}
+	for id, p := range m.peers {
+		_, recorded := heartbeats[id]
+		dead := !recorded || now.Sub(p.at) >= deadAfter
+		gone = gone || dead && !p.dead
+		p.dead = dead
+		if !recorded && now.Sub(p.at) > forgottenAfter {
+			delete(m.peers, id)
 		}
 	}
-	if departed {
-		select {
-		case p.departed <- struct{}{}:
-		default:
-		}
-	}
-	changed = p.generation != generation || p.age != age
-	p.generation, p.age = generation, age
-	return changed
+	return gone
 }
 
-// forget calls those who remember something.
-func (p *Member) forget() {
-	p.mu.Lock()
-	changed := p.changed
-	p.mu.Unlock()
-	for _, fn := range changed {
+// invalidateCaches calls the functions of OnInvalidate.
+func (m *Member) invalidateCaches() {
+	m.mu.Lock()
+	functions := m.invalidate
+	m.mu.Unlock()
+	for _, fn := range functions {
 		fn()
 	}
 }
 
-// number reads 8 bytes; a key that is missing is 0.
-func number(value []byte, err error) (uint64, error) {
-	switch {
-	case errors.Is(err, storage.ErrNotFound):
-		return 0, nil
-	case err != nil:
-		return 0, err
-	case len(value) != 8:
-		return 0, errors.New("cluster: a number does not have 8 bytes")
-	}
-	return binary.BigEndian.Uint64(value), nil
-}
-
-// RemoveDeadPeers removes the records of processes that have been dead for long. Whoever
-// holds a lease for it calls it now and then.
-func (p *Member) RemoveDeadPeers(ctx context.Context) error {
-	p.mu.Lock()
+// RemoveDeadPeers removes the records of processes that have been dead for a minute.
+// The holder of a lease for it calls it now and then.
+func (m *Member) RemoveDeadPeers(ctx context.Context) error {
+	m.mu.Lock()
 	var dead []string
-	for id, s := range p.seen {
-		if id != p.id && time.Since(s.at) > 6*deadAfter {
+	for id, p := range m.peers {
+		if id != m.id && p.dead && m.polled.Sub(p.at) > forgottenAfter {
 			dead = append(dead, id)
 		}
 	}
-	p.mu.Unlock()
+	m.mu.Unlock()
 	if len(dead) == 0 {
 		return nil
 	}
-	return p.store.Update(ctx, system, func(tx storage.Tx) error {
+	return m.store.Update(ctx, system, func(tx storage.Tx) error {
 		for _, id := range dead {
-			if err := tx.Delete([]byte(processPrefix + id)); err != nil {
+			if err := tx.Delete([]byte(peerPrefix + id)); err != nil {
 				return err
 			}
 		}

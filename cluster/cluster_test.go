@@ -22,7 +22,7 @@ func join(t *testing.T, store *storage.DB) *Member {
 // kill ends a process without a word to the others.
 func (p *Member) kill() {
 	p.stop()
-	p.running.Wait()
+	p.background.Wait()
 }
 
 func wantAlive(t *testing.T, when string, want int, processes ...*Member) {
@@ -78,8 +78,8 @@ func TestProcesses(t *testing.T) {
 		}
 		time.Sleep(7 * deadAfter)
 		b.mu.Lock()
-		if len(b.seen) != 1 {
-			t.Errorf("%d records are left, want 1", len(b.seen))
+		if len(b.peers) != 1 {
+			t.Errorf("%d records are left, want 1", len(b.peers))
 		}
 		b.mu.Unlock()
 		if err := b.Close(); err != nil {

@@ -8,121 +8,125 @@ import (
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
-// Every process has notes of the namespaces in which it may have begun what
-// another one would have to finish, should it die. So what the dead have left is
-// found without a look at every namespace that there is.
+// Every process registers the namespaces in which it begins work that another process
+// would have to finish if it died. So orphaned work is found without a scan of every
+// namespace.
 //
-//	w/{process}/{namespace}   a note
-//	w                         notes were kept from the first process on, or all namespaces were looked at since
+//	w/{process}/{namespace}   a registration
+//	w                         all work is registered: the first process registered its own, or FinishFullScan was called
 const (
 	workPrefix = "w/"
 	workKey    = "w"
 
-	maxLeft = 1000 // notes that are read at once
+	maxOrphans = 1000 // returned at once
 )
 
-// RegisterWork writes down that this process may leave something unfinished in a
-// namespace. It is called before anything is begun there that has to be finished,
-// and is free but for the first time, and the first after the store may have lost
-// it, or others may have taken the process for dead, and its notes for done with.
-func (p *Member) RegisterWork(ctx context.Context, ns storage.Namespace) error {
-	if p.lapsed() {
-		if err := p.beat(ctx); err != nil {
+// registration is what must not have changed for a registration to be in the store.
+type registration struct{ lapses, epoch uint64 }
+
+// RegisterWork registers that this process may begin work in a namespace. It is
+// called before any work is begun that must be finished. It only writes the first
+// time, and again after the store may have lost commits or peers may have taken this
+// process for dead.
+func (m *Member) RegisterWork(ctx context.Context, ns storage.Namespace) error {
+	if m.lapsed() {
+		if err := m.beat(ctx); err != nil {
 			return err
 		}
 	}
-	now := standing{p.lapses.Load(), p.store.Age()}
-	if noted, ok := p.noted.Load(ns); ok && noted == now {
+	current := registration{m.lapses.Load(), m.store.Age()}
+	if r, ok := m.registered.Load(ns); ok && r == current {
 		return nil
 	}
-	err := p.store.Update(ctx, system, func(tx storage.Tx) error {
+	err := m.store.Update(ctx, system, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
-		return tx.Set([]byte(workPrefix+p.id+"/"+string(ns)), nil)
+		return tx.Set([]byte(workPrefix+m.id+"/"+string(ns)), nil)
 	})
 	if err == nil {
-		p.noted.Store(ns, now)
+		m.registered.Store(ns, current)
 	}
 	return err
 }
 
-// standing is what has to be as it was for a note to be there.
-type standing struct{ lapses, age uint64 }
-
-// Orphan is a namespace in which a process that is not alive may have left
-// something unfinished.
+// Orphan is a namespace in which a dead process may have left unfinished work.
 type Orphan struct {
 	Namespace storage.Namespace
 	process   string
-	count     uint64 // of its process, 0 where that has no record
+	heartbeat string // of the process; empty if it has no record
 }
 
-// Orphans returns what processes that are not alive have left, up to a thousand
-// namespaces. all says that nobody has kept notes before: then every namespace has
-// to be looked at, after which [Member.FinishFullScan] is called.
-func (p *Member) Orphans(ctx context.Context) (left []Orphan, all bool, err error) {
-	err = p.store.View(ctx, system, func(tx storage.Tx) error {
-		left, all = nil, false
-		if _, err := tx.Get([]byte(workKey)); errors.Is(err, storage.ErrNotFound) {
-			all = true
-		} else if err != nil {
+// Orphans returns the work that dead processes have left, up to a thousand
+// namespaces. all reports that the store was written by a version that registered no
+// work: then the caller must look at every namespace and call [Member.FinishFullScan].
+func (m *Member) Orphans(ctx context.Context) (orphans []Orphan, all bool, err error) {
+	err = m.store.View(ctx, system, func(tx storage.Tx) error {
+		orphans = nil
+		_, err := tx.Get([]byte(workKey))
+		if all = errors.Is(err, storage.ErrNotFound); err != nil && !all {
 			return err
 		}
-		for r := storage.Prefix([]byte(workPrefix)); len(left) < maxLeft; {
-			process, err := firstProcess(tx, r)
-			if err != nil || process == "" {
+		for r := storage.Prefix([]byte(workPrefix)); len(orphans) < maxOrphans; {
+			process, found, err := firstProcess(tx, r)
+			if err != nil || !found {
 				return err
 			}
-			notes := storage.Prefix([]byte(workPrefix + process + "/"))
-			r.Start = notes.End
-			if p.Alive(process) {
+			work := storage.Prefix([]byte(workPrefix + process + "/"))
+			r.Start = work.End
+			if m.Alive(process) {
 				continue
 			}
-			count, err := number(tx.Get([]byte(processPrefix + process)))
+			heartbeat, err := heartbeatOf(tx, process)
 			if err != nil {
 				return err
 			}
-			notes.KeysOnly, notes.Limit = true, maxLeft-len(left)
-			for e, err := range tx.Scan(notes) {
+			work.KeysOnly, work.Limit = true, maxOrphans-len(orphans)
+			for e, err := range tx.Scan(work) {
 				if err != nil {
 					return err
 				}
-				left = append(left, Orphan{storage.Namespace(e.Key[len(notes.Start):]), process, count})
+				orphans = append(orphans, Orphan{storage.Namespace(e.Key[len(work.Start):]), process, heartbeat})
 			}
 		}
 		return nil
 	})
-	return left, all, err
+	return orphans, all, err
 }
 
-// firstProcess returns the process of the first note of a range.
-func firstProcess(tx storage.Tx, r storage.Range) (string, error) {
+// firstProcess returns the process of the first registration in a range.
+func firstProcess(tx storage.Tx, r storage.Range) (process string, found bool, err error) {
 	r.KeysOnly, r.Limit = true, 1
 	for e, err := range tx.Scan(r) {
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
-		process, _, _ := strings.Cut(string(e.Key[len(workPrefix):]), "/")
-		return process, nil
+		process, _, _ = strings.Cut(string(e.Key[len(workPrefix):]), "/")
+		return process, true, nil
 	}
-	return "", nil
+	return "", false, nil
 }
 
-// FinishOrphan says that nothing is left any more of what a process that is not alive
-// had begun in a namespace. Where that one has shown itself since, its note stays.
-func (p *Member) FinishOrphan(ctx context.Context, l Orphan) error {
-	return p.store.Update(ctx, system, func(tx storage.Tx) error {
-		count, err := number(tx.Get([]byte(processPrefix + l.process)))
-		if err != nil {
+// heartbeatOf returns the heartbeat of a process, empty if it has no record.
+func heartbeatOf(tx storage.Tx, process string) (string, error) {
+	heartbeat, err := tx.Get([]byte(peerPrefix + process))
+	if errors.Is(err, storage.ErrNotFound) {
+		err = nil
+	}
+	return string(heartbeat), err
+}
+
+// FinishOrphan removes the registration of orphaned work that was finished. It does
+// nothing if the process has written a heartbeat since [Member.Orphans] was called.
+func (m *Member) FinishOrphan(ctx context.Context, o Orphan) error {
+	return m.store.Update(ctx, system, func(tx storage.Tx) error {
+		heartbeat, err := heartbeatOf(tx, o.process)
+		if err != nil || heartbeat != o.heartbeat {
 			return err
 		}
-		if count != l.count {
-			return nil
-		}
-		return tx.Delete([]byte(workPrefix + l.process + "/" + string(l.Namespace)))
+		return tx.Delete([]byte(workPrefix + o.process + "/" + string(o.Namespace)))
 	})
 }
 
-// FinishFullScan says that nothing is left of processes that kept no notes.
-func (p *Member) FinishFullScan(ctx context.Context) error {
-	return p.store.Update(ctx, system, func(tx storage.Tx) error { return tx.Set([]byte(workKey), nil) })
+// FinishFullScan records that no unregistered work is left.
+func (m *Member) FinishFullScan(ctx context.Context) error {
+	return m.store.Update(ctx, system, func(tx storage.Tx) error { return tx.Set([]byte(workKey), nil) })
 }
