@@ -66,6 +66,10 @@ type Point struct {
 	known *known // where the history is kept
 	last  Entry  // of the history; without an item where that is empty
 	age   uint64 // of the store when it was read
+
+	fromHead bool              // it is where the conversation goes on, for a turn that stands in its queue
+	ns       storage.Namespace // of the conversation, if fromHead
+	turn     string            // the conversation's last turn then
 }
 
 // maxHistory is how many bytes the items of a history may take in the store. It
@@ -93,6 +97,7 @@ func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous
 		if previous != "" {
 			c, err = p.behindTurn(tx, previous)
 		} else {
+			p.fromHead, p.ns = true, ns
 			c, err = p.behindHead(tx, conversation)
 		}
 		if err != nil {
@@ -139,7 +144,7 @@ func (p *Point) behindHead(tx storage.Tx, id string) (Conversation, error) {
 	if err != nil {
 		return Conversation{}, err
 	}
-	p.Conversation, p.Lineage = id, h.history()
+	p.Conversation, p.Lineage, p.turn = id, h.history(), h.Turn
 	return get(tx, id)
 }
 
@@ -272,7 +277,7 @@ func (s *Service) write(tx storage.Tx, d *Draft) error {
 	if d.Dead {
 		t.Items, err = writeDead(tx, conversation, d.ID, entries)
 	} else {
-		err = writeLive(tx, d, entries, &t)
+		err = s.writeLive(tx, d, entries, &t)
 	}
 	if err == nil && d.lease != nil {
 		err = storage.SetJSON(tx, leaseKey(d.ID), d.lease)
@@ -296,13 +301,19 @@ func (d *Draft) reads() [][]byte {
 	if !d.Dead {
 		keys = append(keys, headKey(conversation))
 	}
+	if !d.Dead && d.Point.fromHead {
+		keys = append(keys, lineKey(conversation))
+	}
 	return keys
 }
 
 // writeLive stores the entries of a turn that others can continue from, and notes
 // where.
-func writeLive(tx storage.Tx, d *Draft, entries []Entry, t *Turn) error {
+func (s *Service) writeLive(tx storage.Tx, d *Draft, entries []Entry, t *Turn) error {
 	h, err := readHead(tx, t.Conversation)
+	if err == nil {
+		err = s.checkPlace(tx, d.Point, &h)
+	}
 	if err != nil {
 		return err
 	}

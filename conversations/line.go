@@ -40,6 +40,7 @@ type tickets struct {
 
 	mu     sync.Mutex
 	held   map[ticket]bool    // of turns that stand in lines
+	first  map[spot]ticket    // of those the ones whose turn it is
 	due    map[spot]bool      // lines that the store did not take a ticket out of yet
 	lately map[spot]time.Time // lines that were left, which a store may forget that loses what was written last
 	age    uint64             // of the store when that was seen to
@@ -58,6 +59,7 @@ func (s *Service) line(ctx context.Context, ns storage.Namespace, conversation s
 	s.tickets.mu.Lock()
 	if s.tickets.held == nil {
 		s.tickets.held, s.tickets.due, s.tickets.lately = map[ticket]bool{}, map[spot]bool{}, map[spot]time.Time{}
+		s.tickets.first = map[spot]ticket{}
 	}
 	s.tickets.held[own] = true
 	s.tickets.mu.Unlock()
@@ -68,6 +70,9 @@ func (s *Service) line(ctx context.Context, ns storage.Namespace, conversation s
 			return nil, err
 		}
 		if first {
+			s.tickets.mu.Lock()
+			s.tickets.first[at] = own
+			s.tickets.mu.Unlock()
 			return func() { s.leave(at, own) }, nil
 		}
 		if !background.Sleep(ctx, pause) {
@@ -100,6 +105,28 @@ func (s *Service) stand(ctx context.Context, at spot, own ticket) (first bool, e
 	return first && err == nil, storeError(err)
 }
 
+// checkPlace returns an error if the conversation may go on without a turn that
+// continues from its head: the turn lost its place in the queue, because other
+// processes took this one for dead, and another turn has the place or has been stored
+// since. It is called in the transaction that stores the turn.
+func (s *Service) checkPlace(tx storage.Tx, p *Point, h *head) error {
+	if !p.fromHead || s.cluster == nil || !s.cluster.Shared() {
+		return nil
+	}
+	line, err := readLine(tx, p.Conversation)
+	if err != nil {
+		return err
+	}
+	s.tickets.mu.Lock()
+	own, queued := s.tickets.first[spot{p.ns, p.Conversation}]
+	s.tickets.mu.Unlock()
+	if queued && len(line) > 0 && line[0] == own || len(line) == 0 && h.Turn == p.turn {
+		return nil
+	}
+	return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The conversation has gone on without this turn, whose server was taken for dead. Try again.",
+		Err: errors.New("conversations: a turn has lost its place in the queue")}
+}
+
 // gone says whether nobody waits or works any more who had a ticket.
 func (s *Service) gone(t ticket) bool {
 	if t.Process != s.cluster.ID() {
@@ -114,6 +141,9 @@ func (s *Service) gone(t ticket) bool {
 func (s *Service) leave(at spot, own ticket) {
 	s.tickets.mu.Lock()
 	delete(s.tickets.held, own)
+	if s.tickets.first[at] == own {
+		delete(s.tickets.first, at)
+	}
 	s.tickets.mu.Unlock()
 	s.clear(at)
 }
