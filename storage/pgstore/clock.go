@@ -80,7 +80,7 @@ func (c *clock) ask(ctx context.Context, server func(context.Context) (time.Time
 func (c *clock) wait(ctx context.Context, latest time.Time) {
 	earliest, _ := c.bounds()
 	if left := latest.Sub(earliest); left > 0 {
-		repeat.Pause(ctx, min(left+left/maxDrift, askEvery))
+		background.Sleep(ctx, min(left+left/maxDrift, askEvery))
 	}
 }
 

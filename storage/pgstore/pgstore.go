@@ -140,7 +140,7 @@ func newStore(ctx context.Context, config *pgxpool.Config, o Options) (*Store, e
 	periodic, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.background.Go(func() {
-		repeat.Every(periodic, sweepEvery, nil, s.removeRecords)
+		background.Every(periodic, sweepEvery, nil, s.removeRecords)
 		s.removeRecords()
 	})
 	s.background.Go(func() { s.keepTime(periodic) })
