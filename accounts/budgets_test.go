@@ -211,3 +211,29 @@ func TestLimitsOfAKey(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAnOperationThatBeginsWhileOthersEnd is of a key that was revoked when it was
+// authenticated already, and stands beside one that has been told to end.
+func TestAnOperationThatBeginsWhileOthersEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New()
+		defer store.Close()
+		all := replicasOf(t, 1, store)
+		defer func() { closeAll(t, all) }()
+		k, c := withKey(t, all[0], KeyLimits{})
+		first, done := all[0].Running(t.Context(), c)
+		defer done()
+		if err := all[0].RevokeKey(t.Context(), k.ID); err != nil {
+			t.Fatal(err)
+		}
+		<-first.Done()
+		second, done := all[0].Running(t.Context(), c)
+		defer done()
+		select {
+		case <-second.Done():
+		case <-time.After(time.Second):
+			t.Fatal("it runs on")
+		}
+		wantFault(t, Cause(second, context.Canceled), fault.Error{Kind: fault.Unauthenticated, Code: CodeInvalidKey})
+	})
+}

@@ -146,9 +146,9 @@ func (s *Service) check() bool {
 		}
 		r.mu.Lock()
 		if g := r.groups[who]; g != nil {
-			g.seen = known
-			for op := range g.cancels {
-				if err != nil {
+			if g.seen = known; err != nil {
+				g.seen = nil // an operation that begins beside those that are ending is looked at, too
+				for op := range g.cancels {
 					op.cancel(err)
 				}
 			}
