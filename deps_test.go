@@ -23,7 +23,7 @@ var edges = map[string][]string{
 		"files", "telemetry", "internal/background"},
 	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses"},
 	"examples": {"", "*"},
-	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage"},
+	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage", "wire"},
 
 	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin", "page",
 		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
@@ -76,13 +76,17 @@ var edges = map[string][]string{
 	"fault":               {},
 	"page":                {"fault", "storage"},
 	"internal/background": {},
+	"internal/admission":  {"fault"},
+	"internal/cpu":        {},
+	"internal/convert":    {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/jsonout", "model", "page", "responses", "wire"},
 	"internal/format":     {"storage"},
 	"internal/generation": {"fault", "internal/schema", "model"},
 	"internal/ids":        {},
 	"internal/jsonin":     {"fault"},
 	"internal/jsonout":    {},
 	"internal/logprobs":   {"internal/jsonout", "model"},
-	"internal/schema":     {"fault"},
+	"internal/schema":     {"fault", "internal/cpu"},
+	"internal/seal":       {},
 }
 
 // network and processes are what only the packages named may touch: nothing

@@ -40,15 +40,12 @@ func (s *Service) sweep(ctx context.Context) {
 // Sweep removes what organizations do not keep any longer, by their
 // [accounts.Retention], and what requests that ran at the time left of those that
 // were deleted. It counts what organizations used where nobody has yet, and puts
-// grants of credits that were interrupted into the audit log. The service does it
+// the credits that they were given into the audit log. The service does it
 // every ten minutes; a program or a test that cannot wait may call it. Failures go
 // to the log.
 func (s *Service) Sweep(ctx context.Context) {
 	if err := s.accounts.SweepDeleted(ctx); err != nil && ctx.Err() == nil {
 		s.log.ErrorContext(ctx, "svc: deleted organizations could not be swept", "err", err)
-	}
-	if err := s.accounts.SettleGrants(ctx); err != nil && ctx.Err() == nil {
-		s.log.ErrorContext(ctx, "svc: interrupted grants of credits could not be settled", "err", err)
 	}
 	for p := (Page{Limit: recoverPage}); ; {
 		organizations, err := s.accounts.Retentions(ctx, p)

@@ -157,6 +157,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		}
 		s.joined = true
 	}
+	if s.cluster.Shared() {
+		s.foldEvery = foldEveryShared
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -187,7 +187,7 @@ func TestOrganizationLifeCycle(t *testing.T) {
 		`"zero_data_retention":true,"requests_per_minute":60,"tokens_per_minute":100000},"created_at":1700000000},`+
 		`{"id":"audit_0003","action":"organization.update","subject":"org_0001","change":{"name":"Acme \u0026 Co",`+
 		`"status":"suspended","tokens_per_minute":0},"created_at":1700000000},`+
-		`{"id":"audit_0005","action":"organization.credits","subject":"org_0001","change":{"amount":"-13"},"created_at":1700000000}]`)
+		`{"id":"audit_0004","action":"organization.credits","subject":"org_0001","change":{"amount":"-13"},"created_at":1700000000}]`)
 }
 
 func TestOrganizationRefusals(t *testing.T) {

@@ -48,17 +48,22 @@ func (a Actor) by() string { return a.By[:min(len(a.By), maxName)] }
 // have committed, whatever their clocks say, so that nobody who reads on after an
 // entry misses one.
 func (s *Service) record(tx storage.Tx, action, subject string, change any) error {
-	id, err := s.nextAuditID(tx)
-	if err != nil {
+	return s.appendAudit(tx, auditRecord{Action: action, Subject: subject, By: s.actor.by(), CreatedAt: s.now().Unix()}, change)
+}
+
+// recordCredits writes what a ledger says of credits into the audit log.
+func (s *Service) recordCredits(tx storage.Tx, organization string, e entryRecord) error {
+	return s.appendAudit(tx, auditRecord{Action: ActionAddCredits, Subject: organization, By: e.By, CreatedAt: e.CreatedAt}, map[string]Micros{"amount": e.Amount})
+}
+
+func (s *Service) appendAudit(tx storage.Tx, entry auditRecord, change any) (err error) {
+	if entry.ID, err = s.nextAuditID(tx); err != nil {
 		return err
 	}
-	entry := auditRecord{ID: id, Action: action, Subject: subject, By: s.actor.by(), CreatedAt: s.now().Unix()}
 	if change != nil {
-		data, err := json.Marshal(change)
-		if err != nil {
+		if entry.Change, err = json.Marshal(change); err != nil {
 			return err
 		}
-		entry.Change = data
 	}
 	return storage.SetJSON(tx, auditKey(entry.ID), entry)
 }

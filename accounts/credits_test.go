@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"testing"
-	"time"
 
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -16,8 +15,6 @@ func TestGrantsAndTheAuditLogAgree(t *testing.T) {
 		for fails := 1; fails <= 6; fails++ {
 			store := &brittleStore{Store: newStore(t)}
 			s := newService(t, store)
-			now := start
-			s.now = func() time.Time { return now }
 			o := newOrganization(t, s, 0)
 			updates := 0
 			hook := func(storage.Namespace) error {
@@ -35,9 +32,8 @@ func TestGrantsAndTheAuditLogAgree(t *testing.T) {
 			store.before, store.after = nil, nil
 
 			later := newService(t, store)
-			later.now = func() time.Time { return now.Add(settleAfter) }
 			for range 2 {
-				if err := later.SettleGrants(t.Context()); err != nil {
+				if err := later.Count(t.Context(), o.ID); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -64,40 +60,27 @@ func TestGrantsAndTheAuditLogAgree(t *testing.T) {
 			if err == nil && grants != 1 {
 				t.Errorf("failing at %d (committed %v): no error, and %d grants", fails, committed, grants)
 			}
-			err = later.store.View(t.Context(), system, func(tx storage.Tx) error {
-				empty, err := none(tx, storage.Prefix([]byte(pendingPrefix)))
-				if !empty {
-					t.Errorf("failing at %d: a grant is still pending", fails)
-				}
-				return err
-			})
-			if err != nil {
-				t.Error(err)
-			}
 		}
 	}
 }
 
-// TestLateCreditsAreNotAdded settles a grant as never made before its credits are
-// added: they are refused.
-func TestLateCreditsAreNotAdded(t *testing.T) {
-	store := &brittleStore{Store: newStore(t)}
-	s := newService(t, store)
+// TestAnAcknowledgedGrantIsInTheAuditLog at once, also where it is asked for again.
+func TestAnAcknowledgedGrantIsInTheAuditLog(t *testing.T) {
+	s := newService(t, newStore(t))
 	o := newOrganization(t, s, 0)
-	later := newService(t, store)
-	later.now = func() time.Time { return start.Add(settleAfter) }
-	settled := false
-	store.after = func(ns storage.Namespace) error {
-		if ns == system && !settled {
-			settled = true // the grant is pending now
-			return later.SettleGrants(t.Context())
+	for _, replayed := range []bool{false, true} {
+		if _, again, err := s.As(Actor{By: "a test"}).AddCreditsOnce(t.Context(), o.ID, Dollar, "k"); err != nil || again != replayed {
+			t.Fatal(again, err)
 		}
-		return nil
+		log, err := s.AuditLog(t.Context(), page.Params{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := log.Items[len(log.Items)-1]
+		if len(log.Items) != 2 || last.Action != ActionAddCredits || last.Subject != o.ID || last.By != "a test" || string(last.Change) != `{"amount":"1"}` {
+			t.Errorf("got %+v", log.Items)
+		}
 	}
-	if _, err := s.AddCredits(t.Context(), o.ID, Dollar); err == nil {
-		t.Error("the credits were added")
-	}
-	wantBalance(t, newService(t, store), o.ID, 0)
 }
 
 // TestLedgerHasCredits reads charges and credits in one list, with who gave them.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/page"
@@ -127,7 +128,7 @@ const (
 // empty removes every key of a namespace. The last time that it looks it finds
 // none: that is the count that confirms it. Keys are read apart from where they are
 // removed, as a transaction with both would conflict with whoever writes meanwhile.
-// The error is [storage.ErrConflict] where that one does not end.
+// The error is Unavailable where that one does not end.
 func (s *Service) empty(ctx context.Context, ns storage.Namespace) error {
 	for round := 0; round < eraseRounds; {
 		var keys [][]byte
@@ -160,5 +161,5 @@ func (s *Service) empty(ctx context.Context, ns storage.Namespace) error {
 			round++ // all that there was is gone
 		}
 	}
-	return storage.ErrConflict
+	return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeStorage, Message: "The organization is written to without end. Try again.", RetryAfter: time.Second, Err: storage.ErrConflict}
 }

@@ -3,7 +3,6 @@ package accounts
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -39,6 +38,7 @@ type sums struct {
 	mine, others     Micros
 	sequence, folded uint64 // the largest numbers of the lane, and of those of its entries that are folded
 	unfolded         int
+	logged           uint64 // the last number of the log
 }
 
 // sums reads a ledger.
@@ -50,7 +50,7 @@ func (s *Service) sums(ctx context.Context, organization string) (sums, error) {
 			return err
 		}
 		own := point.Lanes[s.cluster.ID()]
-		result = sums{mine: own.Sum, others: point.Balance - own.Sum, sequence: own.Sequence, folded: own.Sequence, unfolded: len(waiting)}
+		result = sums{mine: own.Sum, others: point.Balance - own.Sum, sequence: own.Sequence, folded: own.Sequence, unfolded: len(waiting), logged: point.Sequence}
 		for _, w := range waiting {
 			if w.Lane != s.cluster.ID() {
 				result.others += w.Amount
@@ -166,7 +166,10 @@ func (s *Service) foldSome(ctx context.Context, l *ledger) (more bool, err error
 		}
 		for _, w := range waiting {
 			point.add(w)
-			if err := errors.Join(tx.Set(entryKey(point.Sequence), w.AppendJSON(make([]byte, 0, entrySize))), tx.Delete(laneKey(w.Lane, w.Number))); err != nil {
+			if err := storage.SetJSON(tx, entryKey(point.Sequence), w); err != nil {
+				return err
+			}
+			if err := tx.Delete(laneKey(w.Lane, w.Number)); err != nil {
 				return err
 			}
 		}

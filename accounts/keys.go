@@ -19,7 +19,6 @@ import (
 //	a/j/<audit entry ID>                 AuditEntry, JSON
 //	a/s/<process>                        what a process has used of limits, JSON by organization
 //	a/d/<organization ID>                deletion, JSON: an organization that is deleted
-//	a/p/<grant ID>                       pending, JSON: credits that are being added
 //	a/r/<organization ID>                the number of its log's last entry that was counted, 8 bytes
 //	a/t/<organization ID>/<month>/<kind>/<name>   what was used in a month, Sums by day, JSON; without an ID: by all
 //
@@ -29,7 +28,7 @@ import (
 //	a/c/<process>/<number, 8 bytes>      entry that is not folded, JSON; the checkpoint and these are read as one range
 //	a/e/<sequence number, 8 bytes>       entry of the ledger's log, JSON
 //	a/i/<SHA-256 of a key, 32 bytes>     grant: credits that were added with an idempotency key, JSON
-//	a/g/<grant ID>                       whether the credits were added, see pending
+//	a/b/<object ID>                      nothing: the object was billed by an entry
 //
 // Numbers are big-endian, so that they sort.
 
@@ -45,14 +44,13 @@ const (
 	auditPrefix        = "a/j/"
 	spentPrefix        = "a/s/"
 	deletionPrefix     = "a/d/"
-	pendingPrefix      = "a/p/"
 	countedPrefix      = "a/r/"
 	totalPrefix        = "a/t/"
 	checkpointName     = "a/c"
 	lanePrefix         = "a/c/"
 	entryPrefix        = "a/e/"
 	grantPrefix        = "a/i/"
-	decidedPrefix      = "a/g/"
+	billedPrefix       = "a/b/"
 )
 
 func organizationKey(id string) []byte { return []byte(organizationPrefix + id) }
@@ -72,9 +70,7 @@ func auditKey(id string) []byte { return []byte(auditPrefix + id) }
 
 func deletionKey(organization string) []byte { return []byte(deletionPrefix + organization) }
 
-func pendingKey(grant string) []byte { return []byte(pendingPrefix + grant) }
-
-func decidedKey(grant string) []byte { return []byte(decidedPrefix + grant) }
+func billedKey(object string) []byte { return []byte(billedPrefix + object) }
 
 func countedKey(organization string) []byte { return []byte(countedPrefix + organization) }
 

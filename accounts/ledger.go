@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"strconv"
@@ -23,9 +24,13 @@ const (
 	maxBalance = 1000 * maxAmount       // above which no credits are added, below which none are taken
 )
 
-// foldEvery is how many entries a ledger grows by before they are folded. It
-// bounds what is read to know a balance after a start.
-const foldEvery = 1024
+// foldEvery is how many entries a ledger grows by before they are folded. It bounds
+// what is read to know a balance: after a start and, where several processes share
+// the store, every second, so that there fewer are left.
+const (
+	foldEvery       = 1024
+	foldEveryShared = 64
+)
 
 // EntryType says what an entry of a ledger is for.
 type EntryType string
@@ -48,6 +53,8 @@ type Entry struct {
 	Use          Use    // what a charge is for
 	By           string // who added credits, see [Actor]; empty for charges and where nobody said
 	CreatedAt    int64  // Unix seconds
+
+	audited bool // the audit log is to have it
 }
 
 // Cost returns what the entry took from the balance.
@@ -62,6 +69,7 @@ type entryRecord struct {
 	Use       useRecord `json:"use,omitzero"`
 	CreatedAt int64     `json:"created_at"`
 	By        string    `json:"by,omitempty"`
+	Audited   bool      `json:"audited,omitempty"` // written into the audit log when it is counted
 	Lane      string    `json:"lane,omitempty"`
 	Number    uint64    `json:"number,omitempty"`
 }
@@ -120,6 +128,7 @@ type ledger struct {
 	sequence     atomic.Uint64 // the last number taken in this process's lane
 	unfolded     atomic.Int64  // entries in lanes
 	folding      atomic.Bool   // they are due to be folded, or are being folded
+	logged       atomic.Uint64 // a number that the log had reached when it was read last
 
 	spendings sync.Map // key ID to *spending, of keys that have a budget
 
@@ -170,6 +179,7 @@ func (s *Service) load(ctx context.Context, l *ledger) error {
 	l.sequence.Store(max(l.sequence.Load(), sums.sequence))
 	l.unfolded.Store(int64(sums.unfolded))
 	l.looked, l.folded = now, sums.folded
+	l.logged.Store(sums.logged)
 	l.loaded.Store(true)
 	return nil
 }
@@ -215,6 +225,7 @@ func (s *Service) look(ctx context.Context, l *ledger) error {
 	}
 	l.others.Store(int64(sums.others))
 	l.looked, l.folded = now, sums.folded
+	l.logged.Store(sums.logged)
 	return nil
 }
 
@@ -263,7 +274,9 @@ const (
 
 // post writes an entry of a caller, the zero one for credits, and whatever also
 // writes, in one transaction in the organization's namespace. The balance reflects
-// it when post returns nil. An error of also is returned as it is.
+// it when post returns nil. An error of also is returned as it is. An object is
+// billed once: where an entry pays for it already, and all else was written with
+// that, post writes nothing.
 func (s *Service) post(ctx context.Context, c Caller, e Entry, also func(storage.Tx) error) (Entry, error) {
 	l := s.ledger(e.Organization)
 	p := &posting{service: s, ledger: l, caller: c, entry: e, also: also}
@@ -287,6 +300,7 @@ type posting struct {
 	entry    Entry
 	also     func(storage.Tx) error
 	sequence uint64 // its number; 0: it was not tried yet
+	logged   uint64 // what the log had reached before the first try
 }
 
 // try writes the entry, unless an earlier try has: then it is there, and all else
@@ -297,28 +311,31 @@ func (p *posting) try(ctx context.Context) error {
 		return err
 	}
 	defer l.mu.Release(1)
-	if balance := Micros(l.mine.Load()+l.others.Load()) + e.Amount; e.Type == EntryCredit && (balance < -maxBalance || balance > maxBalance) {
-		return fault.Invalidf("amount", "The balance must stay between -%s and %s dollars.", maxBalance, maxBalance)
-	}
 	again := p.sequence != 0
 	if !again {
+		p.logged = l.logged.Load()
 		p.sequence = l.sequence.Add(1)
 		e.CreatedAt = s.now().Unix()
 	}
-	record := entryRecord{Type: e.Type, Amount: e.Amount, Key: e.Key, Use: useRecord(e.Use), CreatedAt: e.CreatedAt, By: e.By}
-	encoded := record.AppendJSON(make([]byte, 0, entrySize))
+	encoded, err := json.Marshal(entryRecord{Type: e.Type, Amount: e.Amount, Key: e.Key, Use: useRecord(e.Use), CreatedAt: e.CreatedAt, By: e.By, Audited: e.audited})
+	if err != nil {
+		return err
+	}
 	var refused error
-	err := s.store.Update(ctx, storage.Namespace(e.Organization), func(tx storage.Tx) error {
+	there := false
+	err = s.store.Update(ctx, storage.Namespace(e.Organization), func(tx storage.Tx) (err error) {
 		storage.UseReserve(tx)
-		refused = nil
-		if again {
-			if there, err := s.wrote(tx, p.sequence); there || err != nil {
+		if there, refused, err = false, nil, nil; again || e.Use.Object != "" {
+			if there, err = p.wrote(tx); there || err != nil {
 				return err
 			}
 		}
-		if p.also != nil {
-			if refused = p.also(tx); refused != nil {
-				return refused
+		if refused = p.refuse(tx); refused != nil {
+			return refused
+		}
+		if e.Use.Object != "" {
+			if err := tx.Set(billedKey(e.Use.Object), nil); err != nil {
+				return err
 			}
 		}
 		return tx.Set(laneKey(s.cluster.ID(), p.sequence), encoded)
@@ -326,7 +343,7 @@ func (p *posting) try(ctx context.Context) error {
 	if refused != nil && errors.Is(err, refused) { // and not what the store made of it
 		return refused
 	}
-	if err != nil || again {
+	if err != nil || again || there {
 		// Whether an earlier try has written the entry, and whether the balance was
 		// read since, is for the store to say: it is read again before it is used.
 		l.loaded.Store(false)
@@ -338,16 +355,32 @@ func (p *posting) try(ctx context.Context) error {
 	return nil
 }
 
-// wrote says whether this process's entry with that number is in its lane, or
-// among the entries of the log that were folded lately.
-func (s *Service) wrote(tx storage.Tx, sequence uint64) (bool, error) {
-	_, err := tx.Get(laneKey(s.cluster.ID(), sequence))
-	if !errors.Is(err, storage.ErrNotFound) {
-		return err == nil, err
+// refuse calls what also writes. The error is its own, or Invalid for credits that
+// are too many.
+func (p *posting) refuse(tx storage.Tx) error {
+	if p.also != nil {
+		if err := p.also(tx); err != nil {
+			return err
+		}
 	}
-	log := storage.Prefix([]byte(entryPrefix))
-	log.Reverse, log.Limit = true, foldMost
-	for e, err := range tx.Scan(log) {
+	balance := Micros(p.ledger.mine.Load()+p.ledger.others.Load()) + p.entry.Amount
+	if p.entry.Type == EntryCredit && (balance < -maxBalance || balance > maxBalance) {
+		return fault.Invalidf("amount", "The balance must stay between -%s and %s dollars.", maxBalance, maxBalance)
+	}
+	return nil
+}
+
+// wrote says whether an entry for the same object is written, or this one: in this
+// process's lane, or behind what the log had reached before the first try.
+func (p *posting) wrote(tx storage.Tx) (bool, error) {
+	if p.entry.Use.Object != "" {
+		return has(tx, billedKey(p.entry.Use.Object))
+	}
+	lane := p.service.cluster.ID()
+	if found, err := has(tx, laneKey(lane, p.sequence)); found || err != nil {
+		return found, err
+	}
+	for e, err := range tx.Scan(storage.Range{Start: entryKey(p.logged + 1), End: storage.After([]byte(entryPrefix))}) {
 		if err != nil {
 			return false, err
 		}
@@ -355,11 +388,25 @@ func (s *Service) wrote(tx storage.Tx, sequence uint64) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if r.Lane == s.cluster.ID() && r.Number == sequence {
+		if r.Lane == lane && r.Number == p.sequence {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+func has(tx storage.Tx, key []byte) (bool, error) {
+	_, err := tx.Get(key)
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// readEntry reads an entry as it is stored.
+func readEntry(data []byte) (e entryRecord, err error) {
+	err = json.Unmarshal(data, &e)
+	return e, err
 }
 
 // share takes the ledger's lock shared, with the balance known.

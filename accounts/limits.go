@@ -10,7 +10,7 @@ import (
 
 // CodeRateLimited is the code of the RateLimited errors of [Service.Admit] and
 // [Service.Afford].
-const CodeRateLimited = "rate_limit_exceeded"
+const CodeRateLimited = fault.CodeRateLimited
 
 // Quota is how much of a limit an organization has left. The zero value stands
 // for no limit.

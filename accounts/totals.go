@@ -228,7 +228,9 @@ func (s *Service) count(ctx context.Context, organization string) error {
 	}
 }
 
-// countSome counts up to maxCounted entries. The log is in the organization's
+// countSome counts up to maxCounted entries and writes what they say of credits into
+// the audit log: each entry once, as the number of the last one is written with that.
+// The log is in the organization's
 // namespace and the totals are in the service's: entries do not change, so that
 // they can be read before.
 func (s *Service) countSome(ctx context.Context, organization string) (more bool, err error) {
@@ -241,8 +243,9 @@ func (s *Service) countSome(ctx context.Context, organization string) (more bool
 		return false, err
 	}
 	to, used, n := from, map[spender]Sums{}, 0
+	var credits []entryRecord // that the audit log is to have
 	err = s.store.View(ctx, storage.Namespace(organization), func(tx storage.Tx) error {
-		to, n = from, 0
+		to, n, credits = from, 0, nil
 		clear(used)
 		r := storage.Range{Start: entryKey(from + 1), End: storage.After([]byte(entryPrefix)), Limit: maxCounted}
 		for e, err := range tx.Scan(r) {
@@ -254,6 +257,9 @@ func (s *Service) countSome(ctx context.Context, organization string) (more bool
 				return err
 			}
 			to, n = entrySequence(e.Key), n+1
+			if entry.Audited {
+				credits = append(credits, entry)
+			}
 			if entry.Type == EntryCharge {
 				who := spender{entry.CreatedAt / secondsOfDay, entry.Use.Model, entry.Key}
 				used[who] = used[who].Plus(entry.sums())
@@ -286,6 +292,11 @@ func (s *Service) countSome(ctx context.Context, organization string) (more bool
 		}
 		for _, key := range slices.Sorted(maps.Keys(sums)) {
 			if err := addTotal(tx, []byte(key), sums[key]); err != nil {
+				return err
+			}
+		}
+		for _, entry := range credits {
+			if err := s.recordCredits(tx, organization, entry); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,8 @@
 //	go run .                             everything
 //	go run . -short                      fewer calls, to see that it runs
 //	go run . -only chat -profile F       svcd's CPU profile of ten seconds of it
+//	go run . -only hostile               turns of one organization beside loads of another
+//	go run . -only hostile -svcd FILE    the same of an svcd that was built before
 //
 // The processes are in process.go, the model server in double.go, and what is
 // measured in scenarios.go and documents.go.
@@ -43,6 +45,7 @@ func main() {
 func run() error {
 	short := flag.Bool("short", false, "make few calls: for checks that it runs, not for numbers")
 	only := flag.String("only", "", "measure the `name` alone")
+	built := flag.String("svcd", "", "measure the svcd in a `file` instead of building one")
 	profile := flag.String("profile", "", "write svcd's CPU profile to a `file` instead of measuring; needs -only")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "svc-bench")
@@ -55,11 +58,14 @@ func run() error {
 			os.RemoveAll(dir)
 		}
 	}()
-	program := filepath.Join(dir, "svcd")
-	build := exec.Command("go", "build", "-o", program, "./cmd/svcd")
-	build.Dir = ".."
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building svcd: %w\n%s", err, out)
+	program := *built
+	if program == "" {
+		program = filepath.Join(dir, "svcd")
+		build := exec.Command("go", "build", "-o", program, "./cmd/svcd")
+		build.Dir = ".."
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("building svcd: %w\n%s", err, out)
+		}
 	}
 	b := &bench{rounds: 8, short: *short}
 	if *short {
@@ -90,6 +96,7 @@ func run() error {
 		{"documents", func() error { return b.documents(dir, program) }},
 		{"observation", func() error { return b.observation(dir) }},
 		{"memory", b.openStreams},
+		{"hostile", b.hostile},
 	} {
 		if *only != "" && more.name != *only {
 			continue

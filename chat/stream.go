@@ -72,6 +72,7 @@ type run struct {
 // start does everything that can refuse a request.
 func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Request) (*run, error) {
 	settings := req.settings()
+	settings.Tenant = caller.Organization
 	compiled, err := req.check(&settings)
 	if err != nil {
 		return nil, err

@@ -2,14 +2,13 @@ package conversations
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/seal"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -20,14 +19,15 @@ const sealVersion = 1
 // read or change: with AES-GCM under a key of their organization's, which is made
 // at the first use and stays in the store.
 func (s *Service) Seal(ctx context.Context, caller accounts.Caller, text string) (string, error) {
-	aead, err := s.sealer(ctx, caller, true)
+	key, err := s.sealKey(ctx, caller, true)
 	if err != nil {
 		return "", err
 	}
-	sealed := make([]byte, 1+aead.NonceSize(), 1+aead.NonceSize()+len(text)+aead.Overhead())
-	sealed[0] = sealVersion
-	rand.Read(sealed[1:])
-	sealed = aead.Seal(sealed, sealed[1:], []byte(text), []byte(caller.Organization))
+	data, err := seal.Seal(key, []byte(text), []byte(caller.Organization))
+	if err != nil {
+		return "", err
+	}
+	sealed := append([]byte{sealVersion}, data...)
 	return base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
@@ -39,29 +39,24 @@ func (s *Service) Unseal(ctx context.Context, caller accounts.Caller, sealed str
 	if err != nil || len(data) == 0 || data[0] != sealVersion {
 		return "", invalid
 	}
-	aead, err := s.sealer(ctx, caller, false)
+	key, err := s.sealKey(ctx, caller, false)
 	if errors.Is(err, storage.ErrNotFound) {
 		return "", invalid
 	}
 	if err != nil {
 		return "", err
 	}
-	if data = data[1:]; len(data) < aead.NonceSize() {
-		return "", invalid
-	}
-	n := aead.NonceSize()
-	text, err := aead.Open(nil, data[:n], data[n:], []byte(caller.Organization))
+	text, err := seal.Open(key, data[1:], []byte(caller.Organization))
 	if err != nil {
 		return "", invalid
 	}
 	return string(text), nil
 }
 
-// sealer returns the organization's cipher. Where there is none yet it makes one
-// or returns storage.ErrNotFound.
-func (s *Service) sealer(ctx context.Context, caller accounts.Caller, make bool) (cipher.AEAD, error) {
-	var key []byte
-	err := s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) (err error) {
+// sealKey returns the key that the organization's texts are sealed with. Where there
+// is none yet it makes one or returns storage.ErrNotFound.
+func (s *Service) sealKey(ctx context.Context, caller accounts.Caller, make bool) (key []byte, err error) {
+	err = s.store.View(ctx, caller.Namespace(), func(tx storage.Tx) (err error) {
 		key, err = tx.Get([]byte(sealKey))
 		return err
 	})
@@ -78,15 +73,11 @@ func (s *Service) sealer(ctx context.Context, caller accounts.Caller, make bool)
 	if err != nil {
 		return nil, storeError(err)
 	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
+	return key, nil
 }
 
 func randomKey() []byte {
-	key := make([]byte, 32)
+	key := make([]byte, seal.KeySize)
 	rand.Read(key)
 	return key
 }

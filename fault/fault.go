@@ -103,6 +103,7 @@ const (
 	CodeUpstream      = "model_error"
 	CodeUnavailable   = "service_unavailable"
 	CodeStorage       = "storage_unavailable"
+	CodeRateLimited   = "rate_limit_exceeded"
 )
 
 // Invalidf returns an Invalid error about the field or path param, with the

@@ -15,7 +15,9 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/admission"
 	"github.com/seed-506d8e5d/svc/internal/background"
+	"github.com/seed-506d8e5d/svc/internal/cpu"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
@@ -45,15 +47,15 @@ type call struct {
 	caller accounts.Caller
 	shape  shape
 	start  time.Time
-	held   held
-	taken  bool // the body was read to its end
+	ticket admission.Ticket // what the call has acquired
+	taken  bool             // the body was read to its end
 
 	// For the log.
 	model                     string
 	inputTokens, outputTokens int
 	err                       *fault.Error
 
-	kept *kept // of an answer that is kept for its Idempotency-Key, or nil
+	recorder *recorder // of an answer that is kept for its Idempotency-Key, or nil
 }
 
 func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
@@ -69,16 +71,17 @@ func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
 // the body has been read: one that trickles in holds none.
 func authenticated(e endpoint) endpoint {
 	return func(c *call) error {
-		defer c.leave()
+		defer c.ticket.Release()
 		if err := c.authenticate(); err != nil {
 			return err
 		}
+		c.ticket.Open(c.api.admission, c.caller.Organization, c.caller.ConcurrentRequests)
 		if err := c.admit(); err != nil {
 			return err
 		}
 		form := strings.HasPrefix(c.r.Header.Get("Content-Type"), "multipart/")
 		if c.r.Method != http.MethodPost || c.r.ContentLength == 0 || form {
-			if err := c.enter(); err != nil {
+			if err := c.ticket.AcquireRequest(); err != nil {
 				return err
 			}
 		}
@@ -87,9 +90,13 @@ func authenticated(e endpoint) endpoint {
 }
 
 // authenticate finds out who calls.
-func (c *call) authenticate() (err error) {
-	if c.caller, err = c.api.opts.Authenticate(c.r); err == nil && accounts.CheckID(c.caller.Organization) != nil {
+func (c *call) authenticate() error {
+	caller, err := c.api.opts.Authenticate(c.r)
+	if err == nil && accounts.CheckID(caller.Organization) != nil {
 		err = &fault.Error{Kind: fault.Denied, Code: accounts.CodeAccessDenied, Message: "The caller does not belong to an organization."}
+	}
+	if err == nil {
+		c.caller = caller
 	}
 	return err
 }
@@ -137,6 +144,18 @@ func (c *call) body(limit int64, style jsonin.PathStyle) (*jsonin.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.parse(data, style)
+}
+
+// largeBody is the size in bytes from which decoding a body is work that
+// organizations take turns at.
+const largeBody = 64 << 10
+
+// parse decodes a body.
+func (c *call) parse(data []byte, style jsonin.PathStyle) (*jsonin.Node, error) {
+	if len(data) >= largeBody {
+		defer cpu.Enter(c.ticket.Organization()).Leave()
+	}
 	return jsonin.Parse(data, style)
 }
 
@@ -158,7 +177,7 @@ func (c *call) optionalBody() (*jsonin.Node, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}")
 	}
-	return jsonin.Parse(data, jsonin.Dots)
+	return c.parse(data, jsonin.Dots)
 }
 
 // read reads the whole body and takes the call's slot.
@@ -174,7 +193,7 @@ func (c *call) read(limit int64) ([]byte, error) {
 	if err := c.once(data); err != nil {
 		return nil, err
 	}
-	return data, c.enter()
+	return data, c.ticket.AcquireRequest()
 }
 
 // notRead is the error of a body that could not be read because of err.
@@ -205,7 +224,7 @@ func sizeText(bytes int64) string {
 func (c *call) receive(limit int64) ([]byte, error) {
 	const step = 64 << 10 // of a body whose length is not known
 	size := max(c.r.ContentLength, 0)
-	if err := c.grow(size); err != nil {
+	if err := c.ticket.GrowBody(size); err != nil {
 		return nil, err
 	}
 	if c.r.ContentLength < 0 || c.encoded() {
@@ -236,7 +255,7 @@ func (c *call) receive(limit int64) ([]byte, error) {
 		}
 		if int64(len(data)) >= size { // it was not announced
 			size *= 2
-			if err := c.grow(size); err != nil {
+			if err := c.ticket.GrowBody(size); err != nil {
 				return nil, err
 			}
 		}
@@ -327,7 +346,7 @@ func (c *call) finish() {
 			p = nil
 		}
 	}
-	c.settle(p != nil)
+	c.endClaim(p != nil)
 	c.log()
 	if p != nil {
 		panic(http.ErrAbortHandler)

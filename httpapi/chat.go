@@ -66,7 +66,7 @@ func (a *API) completeChat(c *call, body *chatCall) error {
 // with the first one: what fails before it is an answer of its own, what fails
 // later is the stream's last event, with no [DONE] behind it.
 func (c *call) sendChunks(encoder *chunkEncoder, chunks iter.Seq2[chat.Chunk, error]) error {
-	if err := c.wait(); err != nil {
+	if err := c.ticket.AcquireStream(); err != nil {
 		return err
 	}
 	s := c.stream()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/admission"
 	"github.com/seed-506d8e5d/svc/internal/ids"
 )
 
@@ -68,10 +69,8 @@ type API struct {
 	opts    Options
 	mux     *http.ServeMux
 
-	requests, streams *pool         // slots, see limits.go
-	bodies            *pool         // bytes
-	concurrent        concurrent    // requests of organizations with a limit on them
-	guesses           *rate.Limiter // of the admin key
+	admission *admission.Controller
+	guesses   *rate.Limiter // of the admin key
 }
 
 // New returns the handler. It is safe for concurrent use, like any handler, and
@@ -113,10 +112,8 @@ func newAPI(service *svc.Service, opts Options) *API {
 	}
 	return &API{
 		service: service, opts: opts, mux: http.NewServeMux(),
-		requests: newPool(int64(opts.MaxRequests), DefaultMaxRequests, halfOfFree),
-		streams:  newPool(int64(opts.MaxStreams), DefaultMaxStreams, halfOfFree),
-		bodies:   newPool(opts.MaxBodies, DefaultMaxBodies, aThird),
-		guesses:  rate.NewLimiter(1, guesses),
+		admission: admission.New(admission.Options{Requests: int64(opts.MaxRequests), Streams: int64(opts.MaxStreams), Bytes: opts.MaxBodies}),
+		guesses:   rate.NewLimiter(1, guesses),
 	}
 }
 

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/idempotency"
+	"github.com/seed-506d8e5d/svc/internal/admission"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 )
 
@@ -47,8 +47,8 @@ func (c *call) once(body []byte) error {
 		c.w.Write(answer.Body) // a client that is gone has nobody to tell
 		return errReplayed
 	}
-	c.kept = &kept{ResponseWriter: c.w.ResponseWriter, claim: claim}
-	c.w.ResponseWriter = c.kept
+	c.recorder = &recorder{ResponseWriter: c.w.ResponseWriter, claim: claim, ticket: &c.ticket}
+	c.w.ResponseWriter = c.recorder
 	c.caller.Claim = claim
 	return nil
 }
@@ -97,46 +97,70 @@ func visible(key string) bool {
 	return key != "" && len(key) <= maxIdempotencyKey
 }
 
-// maxKept is how much of an answer is kept for others, in bytes. A larger one is
+// maxRecorded is how much of an answer is kept for others, in bytes. A larger one is
 // not kept at all.
-const maxKept = 10 << 20
+const maxRecorded = 10 << 20
 
-// kept is a response writer that keeps what it writes for those who send the
-// same request again.
-type kept struct {
+// recorder is a response writer that records what it writes for those who send the
+// same request again. What it holds counts among the bytes of its organization, twice:
+// it is sealed before it is stored. An answer for which there is no room is not kept.
+type recorder struct {
 	http.ResponseWriter
-	claim *idempotency.Claim
-	body  bytes.Buffer
-	lost  bool // more than is kept, or the client did not take it
+	claim   *idempotency.Claim
+	ticket  *admission.Ticket
+	body    []byte
+	counted int64
+	lost    bool // more than is kept, or there was no room
 }
 
 // Write implements [http.ResponseWriter].
-func (k *kept) Write(p []byte) (int, error) {
-	if k.body.Len()+len(p) <= maxKept {
-		k.body.Write(p)
-	} else {
-		k.lost = true
+func (k *recorder) Write(p []byte) (int, error) {
+	if !k.lost {
+		k.record(p)
 	}
 	return k.ResponseWriter.Write(p)
 }
 
-// Unwrap returns the server's response writer.
-func (k *kept) Unwrap() http.ResponseWriter { return k.ResponseWriter }
+func (k *recorder) record(p []byte) {
+	size := len(k.body) + len(p)
+	if size > cap(k.body) {
+		next := max(size, min(2*cap(k.body), maxRecorded))
+		more := 2*int64(next) - k.counted
+		if small := 2*int64(next) <= admission.SmallBody; size > maxRecorded || !small && k.ticket.AcquireBytes(more) != nil {
+			k.lose()
+			return
+		} else if !small {
+			k.counted += more
+		}
+		k.body = append(make([]byte, 0, next), k.body...)
+	}
+	k.body = append(k.body, p...)
+}
 
-// settle ends the claim of the call, if it has one. An answer that says no, or
+// lose gives up what was recorded.
+func (k *recorder) lose() {
+	k.lost, k.body = true, nil
+	k.ticket.ReleaseBytes(k.counted)
+	k.counted = 0
+}
+
+// Unwrap returns the server's response writer.
+func (k *recorder) Unwrap() http.ResponseWriter { return k.ResponseWriter }
+
+// endClaim ends the claim of the call, if it has one. An answer that says no, or
 // that was cut, is not one to give again: the request may be tried anew, unless
 // it is done all the same.
-func (c *call) settle(cut bool) {
-	if c.kept == nil {
+func (c *call) endClaim(cut bool) {
+	if c.recorder == nil {
 		return
 	}
 	if cut || c.err != nil || c.w.Status < 200 || c.w.Status >= 300 {
-		c.kept.claim.End(c.ctx(), nil)
+		c.recorder.claim.End(c.ctx(), nil)
 		return
 	}
-	answer := &idempotency.Answer{Status: c.w.Status, Unread: c.ctx().Err() != nil, ContentType: c.w.Header().Get("Content-Type"), Body: c.kept.body.Bytes()}
-	if c.kept.lost {
+	answer := &idempotency.Answer{Status: c.w.Status, Unread: c.ctx().Err() != nil, ContentType: c.w.Header().Get("Content-Type"), Body: c.recorder.body}
+	if c.recorder.lost {
 		answer.Status, answer.Body = 0, nil
 	}
-	c.kept.claim.End(c.ctx(), answer)
+	c.recorder.claim.End(c.ctx(), answer)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/internal/admission"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
@@ -263,13 +264,8 @@ func TestConcurrentRequests(t *testing.T) {
 // holdsNothing checks that all calls have given back what they held.
 func (a *API) holdsNothing(t *testing.T) {
 	t.Helper()
-	for name, p := range map[string]*pool{"requests": a.requests, "streams": a.streams, "bodies": a.bodies} {
-		if p.taken != 0 || len(p.by) != 0 {
-			t.Errorf("%s: %d are taken, by %v", name, p.taken, p.by)
-		}
-	}
-	if len(a.concurrent.by) != 0 {
-		t.Errorf("requests at once: %v", a.concurrent.by)
+	if u := a.admission.Usage(); u != (admission.Usage{}) {
+		t.Errorf("%+v is still held", u)
 	}
 }
 

@@ -49,7 +49,7 @@ func (a *API) createResponse(c *call) error {
 // responseEvents writes the events of a response. A stream that cannot be brought
 // to its last event is aborted: a clean end would look like success.
 func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
-	if err := c.wait(); err != nil {
+	if err := c.ticket.AcquireStream(); err != nil {
 		return err
 	}
 	s := c.stream()

@@ -49,12 +49,17 @@ type slowClient struct {
 	api   *API
 	key   string
 	start time.Time
+	conns chan<- net.Conn // to the server
 }
 
 // newSlowClient is called in a bubble of synctest.
 func newSlowClient(t *testing.T, backend model.Backend) *slowClient {
 	t.Helper()
-	a := newAdminAPI(t, svc.Options{Backend: backend, Now: time.Now}, Options{})
+	return newSlowClientOf(t, newAdminAPI(t, svc.Options{Backend: backend, Now: time.Now}, Options{}))
+}
+
+func newSlowClientOf(t *testing.T, a *API) *slowClient {
+	t.Helper()
 	_, key := newLimited(t, a, 0, 0)
 	listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: a, IdleTimeout: time.Minute}
@@ -68,7 +73,16 @@ func newSlowClient(t *testing.T, backend model.Backend) *slowClient {
 		<-done
 		synctest.Wait()
 	})
-	return &slowClient{Conn: client, api: a, key: key, start: time.Now()}
+	return &slowClient{Conn: client, api: a, key: key, start: time.Now(), conns: listener.conns}
+}
+
+// another is the same client with a connection more.
+func (c *slowClient) another(t *testing.T) *slowClient {
+	t.Helper()
+	client, conn := net.Pipe()
+	c.conns <- conn
+	t.Cleanup(func() { client.Close() })
+	return &slowClient{Conn: client, api: c.api, key: c.key, start: time.Now(), conns: c.conns}
 }
 
 // begin sends the head of a request and as much of its body.

@@ -32,6 +32,7 @@ var eventBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, heldEv
 type eventStream struct {
 	w     *statusWriter
 	rc    *http.ResponseController
+	out   streamWriter
 	timer *time.Timer
 
 	mu     sync.Mutex
@@ -44,7 +45,8 @@ type eventStream struct {
 // stream begins an event stream. The caller closes it.
 func (c *call) stream() *eventStream {
 	// The controller of the server's own writer: it flushes without unwrapping.
-	s := &eventStream{w: c.w, rc: http.NewResponseController(c.w.ResponseWriter), last: time.Now()}
+	rc := http.NewResponseController(c.w.ResponseWriter)
+	s := &eventStream{w: c.w, rc: rc, out: streamWriter{ticket: &c.ticket, setDeadline: rc.SetWriteDeadline}, last: time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.extend()
@@ -64,10 +66,7 @@ func (s *eventStream) send(events []byte, more bool) error {
 	defer s.mu.Unlock()
 	s.hold(events)
 	if !more || len(*s.held) >= heldEvents {
-		s.release()
-	}
-	if !more {
-		s.flush()
+		s.release(!more)
 	}
 	return s.err
 }
@@ -80,12 +79,15 @@ func (s *eventStream) hold(events []byte) {
 	*s.held = append(*s.held, events...)
 }
 
-// release writes what is held, with the lock held.
-func (s *eventStream) release() {
+// release writes what is held, and flushes it where nothing follows at once, with
+// the lock held.
+func (s *eventStream) release(flush bool) {
 	if s.held == nil {
 		return
 	}
-	s.write(*s.held)
+	if s.err == nil && !s.closed {
+		s.err = s.out.write(func() error { return s.write(*s.held, flush) })
+	}
 	if cap(*s.held) <= 2*heldEvents {
 		*s.held = (*s.held)[:0]
 		eventBuffers.Put(s.held)
@@ -93,19 +95,8 @@ func (s *eventStream) release() {
 	s.held = nil
 }
 
-// flush is called with the lock held.
-func (s *eventStream) flush() {
-	if s.err == nil && !s.closed {
-		s.err = s.rc.Flush()
-		s.last = time.Now()
-	}
-}
-
 // write is called with the lock held.
-func (s *eventStream) write(p []byte) {
-	if s.err != nil || s.closed {
-		return
-	}
+func (s *eventStream) write(p []byte, flush bool) error {
 	if s.w.Status == 0 {
 		h := s.w.Header()
 		h.Set("Content-Type", "text/event-stream")
@@ -113,7 +104,12 @@ func (s *eventStream) write(p []byte) {
 		h.Set("X-Accel-Buffering", "no") // proxies must not hold events back
 		s.w.WriteHeader(http.StatusOK)
 	}
-	_, s.err = s.w.Write(p)
+	_, err := s.w.Write(p)
+	if err == nil && flush {
+		err = s.rc.Flush()
+		s.last = time.Now()
+	}
+	return err
 }
 
 // tick sends a keepalive if nothing was sent for long enough, and arms the
@@ -132,8 +128,7 @@ func (s *eventStream) tick() {
 	}
 	if time.Since(s.last) >= keepaliveEvery {
 		s.hold(keepalive)
-		s.release()
-		s.flush()
+		s.release(true)
 	}
 	s.timer.Reset(keepaliveEvery - time.Since(s.last))
 }
@@ -147,7 +142,7 @@ func (s *eventStream) abort(event []byte) (told bool) {
 	defer s.mu.Unlock()
 	if s.w.Status != 0 || s.held != nil {
 		s.hold(event)
-		s.release()
+		s.release(false)
 		told = s.err == nil
 	}
 	s.closed = true
@@ -159,6 +154,6 @@ func (s *eventStream) close() {
 	s.timer.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.release()
+	s.release(false)
 	s.closed = true
 }

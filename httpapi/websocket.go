@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
@@ -48,10 +49,10 @@ func (c *call) upgradeRequired() error {
 // socket is a connection on which a client makes turns, one after another.
 type socket struct {
 	*call
-	conn    *websocket.Conn
-	joining *joining
-	session *svc.ResponseSession
-	taken   int64 // bytes of the messages that the session remembers
+	conn       *websocket.Conn
+	joining    *joining
+	session    *svc.ResponseSession
+	remembered int64 // bytes of the messages that the session remembers
 }
 
 // responseSocket makes turns over a WebSocket: each message asks for one with the
@@ -61,10 +62,10 @@ func (a *API) responseSocket(c *call) error {
 	if !upgrades(c.r) {
 		return c.upgradeRequired()
 	}
-	if err := c.wait(); err != nil {
+	if err := c.ticket.AcquireStream(); err != nil {
 		return err
 	}
-	w := &joiningWriter{ResponseWriter: c.w}
+	w := &joiningWriter{ResponseWriter: c.w, ticket: &c.ticket}
 	conn, err := websocket.Accept(w, c.r, nil)
 	if err != nil {
 		c.err = &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Message: "The WebSocket could not be opened.", Err: err}
@@ -82,12 +83,7 @@ func (a *API) responseSocket(c *call) error {
 		stop()
 		cancel()
 		conn.CloseNow()
-		group.Wait()
-		close(messages)
-		for data := range messages {
-			s.give(int64(len(data)))
-		}
-		s.give(s.taken)
+		group.Wait() // what they have acquired is released with the ticket
 	}()
 	s.serve(ctx, messages)
 	return nil
@@ -107,10 +103,10 @@ func (s *socket) serve(ctx context.Context, messages <-chan []byte) {
 			return
 		case data := <-messages:
 			err := s.turn(ctx, data)
-			s.taken += int64(len(data))
+			s.remembered += int64(len(data))
 			if !s.session.Remembers() {
-				s.give(s.taken)
-				s.taken = 0
+				s.ticket.ReleaseBytes(s.remembered)
+				s.remembered = 0
 			}
 			if err != nil && s.refuse(err) != nil {
 				return
@@ -125,6 +121,9 @@ func (s *socket) read(ctx context.Context, cancel context.CancelFunc, messages c
 	defer cancel()
 	for {
 		kind, r, err := s.conn.Reader(ctx)
+		if errors.Is(err, errFrameTooLarge) {
+			s.conn.Close(websocket.StatusMessageTooBig, "a message may have 16 MiB")
+		}
 		if err != nil {
 			return
 		}
@@ -142,7 +141,7 @@ func (s *socket) read(ctx context.Context, cancel context.CancelFunc, messages c
 		select {
 		case messages <- data:
 		default:
-			s.give(int64(len(data)))
+			s.ticket.ReleaseBytes(int64(len(data)))
 			s.conn.Close(websocket.StatusPolicyViolation, "too many messages wait for a turn to end")
 			return
 		}
@@ -158,7 +157,7 @@ func (s *socket) receive(r io.Reader) (data []byte, err error) {
 	for {
 		if len(data) == cap(data) {
 			size := max(2*len(data), 4<<10)
-			if err = s.api.bodies.take(s.caller.Organization, int64(size)-taken); err != nil {
+			if err = s.ticket.AcquireBytes(int64(size) - taken); err != nil {
 				break
 			}
 			taken = int64(size)
@@ -174,15 +173,12 @@ func (s *socket) receive(r io.Reader) (data []byte, err error) {
 		}
 	}
 	if err != io.EOF {
-		s.give(taken)
+		s.ticket.ReleaseBytes(taken)
 		return nil, err
 	}
-	s.give(taken - int64(len(data)))
+	s.ticket.ReleaseBytes(taken - int64(len(data)))
 	return data, nil
 }
-
-// give gives back bytes of messages.
-func (s *socket) give(n int64) { s.api.bodies.give(s.caller.Organization, n) }
 
 // ping asks a client to which nothing was sent for a while whether it is there,
 // which also keeps proxies from closing the connection. ctx ends where it is not.
@@ -202,7 +198,7 @@ func (s *socket) there(ctx context.Context) bool {
 
 // turn makes the turn that a message asks for. The error is what refuses it.
 func (s *socket) turn(ctx context.Context, data []byte) error {
-	root, err := jsonin.Parse(data, jsonin.Dots)
+	root, err := s.parse(data, jsonin.Dots)
 	if err != nil {
 		return err
 	}
@@ -223,14 +219,17 @@ func (s *socket) turn(ctx context.Context, data []byte) error {
 	if err := s.authenticate(); err != nil {
 		return err
 	}
+	if s.caller.Organization != s.ticket.Organization() {
+		return &fault.Error{Kind: fault.Denied, Code: accounts.CodeAccessDenied, Message: "The connection was opened for another organization. Open another one."}
+	}
 	if err := s.admit(); err != nil {
 		return err
 	}
 	s.model = req.Model
 	events, err := s.session.StreamResponse(ctx, s.caller, req)
 	if req.PreviousResponseID == "" { // what was remembered is not continued
-		s.give(s.taken)
-		s.taken = 0
+		s.ticket.ReleaseBytes(s.remembered)
+		s.remembered = 0
 	}
 	if err != nil {
 		return err

@@ -2,10 +2,14 @@ package httpapi
 
 import (
 	"bufio"
+	"encoding/binary"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/seed-506d8e5d/svc/internal/admission"
 )
 
 // joining is the connection of a WebSocket. Frames that are written while more
@@ -14,6 +18,8 @@ import (
 // stallTimeout.
 type joining struct {
 	net.Conn
+	guard frameGuard // of what is read
+	out   streamWriter
 
 	mu     sync.Mutex
 	more   bool // what is written waits for what follows
@@ -24,7 +30,8 @@ type joining struct {
 // joiningWriter is a response writer whose connection becomes a joining one.
 type joiningWriter struct {
 	http.ResponseWriter
-	conn *joining // once it was hijacked
+	ticket *admission.Ticket
+	conn   *joining // once it was hijacked
 }
 
 // Hijack implements [http.Hijacker].
@@ -33,8 +40,75 @@ func (w *joiningWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w.conn = &joining{Conn: conn, sent: time.Now()}
+	w.conn = &joining{Conn: conn, out: streamWriter{ticket: w.ticket, setDeadline: conn.SetWriteDeadline}, sent: time.Now()}
+	buffered, _ := rw.Reader.Peek(rw.Reader.Buffered()) // what is buffered can be read
+	w.conn.guard.follow(buffered)
 	return w.conn, bufio.NewReadWriter(rw.Reader, bufio.NewWriter(w.conn)), nil
+}
+
+// Read implements [net.Conn].
+func (j *joining) Read(p []byte) (int, error) {
+	if j.guard.err != nil {
+		return 0, j.guard.err
+	}
+	n, err := j.Conn.Read(p)
+	if j.guard.follow(p[:n]); j.guard.err != nil {
+		return 0, j.guard.err
+	}
+	return n, err
+}
+
+// errFrameTooLarge is the error of reading a frame that announces more than a
+// message may have.
+var errFrameTooLarge = errors.New("the frame announces more than a message may have")
+
+// frameGuard follows the frames that a client of a WebSocket sends. A frame that
+// announces more than MaxBody bytes is an error as soon as its header has come; the
+// library would first read MaxBody bytes of it.
+type frameGuard struct {
+	header  [10]byte // of the frame that begins
+	have    int      // bytes of header
+	payload int64    // bytes of the frame that are still to come
+	err     error
+}
+
+// follow looks at the next bytes that have come.
+func (g *frameGuard) follow(b []byte) {
+	for len(b) > 0 && g.err == nil {
+		if g.payload > 0 {
+			n := min(g.payload, int64(len(b)))
+			g.payload -= n
+			b = b[n:]
+			continue
+		}
+		g.header[g.have] = b[0]
+		g.have++
+		b = b[1:]
+		length, whole := g.length()
+		if !whole {
+			continue
+		}
+		if length > MaxBody {
+			g.err = errFrameTooLarge
+			return
+		}
+		const mask = 4 // bytes before the payload, which every frame of a client has
+		g.payload, g.have = int64(length)+mask, 0
+	}
+}
+
+// length returns the length of the frame's payload once its header is there, apart
+// from the mask.
+func (g *frameGuard) length() (length uint64, whole bool) {
+	switch length = uint64(g.header[1] & 0x7f); {
+	case g.have < 2:
+		return 0, false
+	case length == 126:
+		return uint64(binary.BigEndian.Uint16(g.header[2:])), g.have == 4
+	case length == 127:
+		return binary.BigEndian.Uint64(g.header[2:]), g.have == 10
+	}
+	return length, true
 }
 
 // Write implements [net.Conn].
@@ -54,7 +128,11 @@ func (j *joining) Write(p []byte) (int, error) {
 func (j *joining) write(p []byte) (int, error) {
 	// A connection that knows no deadlines never waits for its client.
 	_ = j.SetWriteDeadline(time.Now().Add(stallTimeout))
-	n, err := j.Conn.Write(p)
+	n := 0
+	err := j.out.write(func() (err error) {
+		n, err = j.Conn.Write(p)
+		return err
+	})
 	j.sent = time.Now()
 	return n, err
 }

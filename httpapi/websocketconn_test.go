@@ -16,6 +16,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/internal/admission"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
 
@@ -73,14 +75,14 @@ func TestAnIdleSocket(t *testing.T) {
 			is := is.New(t)
 			c := newSlowClient(t, modeltest.New())
 			f := newFrames(t, c, c.key)
-			is.Equal(c.api.streams.taken, int64(1))
+			is.Equal(c.api.admission.Usage().Streams, int64(1))
 			event, err := f.next(nil, test.pong)
 			is.Equal(err == nil, test.last != "")
 			is.True(strings.Contains(string(event), test.last))
 			c.after(t, test.after)
 			_, _ = io.Copy(io.Discard, f.r)
 			synctest.Wait()
-			is.Equal(c.api.streams.taken, int64(0))
+			is.Equal(c.api.admission.Usage().Streams, int64(0))
 		})
 	}
 }
@@ -109,25 +111,25 @@ func TestMessagesAreBytesInFlight(t *testing.T) {
 	t.Cleanup(c.Close)
 	conn := c.dial(t)
 	_, last := ask(t, conn, create(`"input":"`+strings.Repeat("x ", 20<<10)+`","store":false`))
-	is.True(a.bodies.inUse() >= 40<<10)
+	is.True(a.admission.Usage().Bytes >= 40<<10)
 	_, last = ask(t, conn, create(`"input":"more","store":false,"previous_response_id":"`+last.Response.ID+`"`))
-	is.True(a.bodies.inUse() >= 40<<10)
+	is.True(a.admission.Usage().Bytes >= 40<<10)
 	_, last = ask(t, conn, create(`"input":"more","store":false`))
-	is.True(a.bodies.falls(1 << 10))
+	is.True(a.bytesFall(1 << 10))
 	is.Equal(last.Response.Status, "completed")
 	_, _ = ask(t, conn, create(`"input":"more"`))
-	is.True(a.bodies.falls(0))
+	is.True(a.bytesFall(0))
 
 	check(t, conn.Write(t.Context(), websocket.MessageText, []byte(create(`"input":"`+strings.Repeat("x ", 100<<10)+`"`))))
 	_, _, err := conn.Read(t.Context())
 	is.Equal(websocket.CloseStatus(err), websocket.StatusTryAgainLater)
-	is.True(a.bodies.falls(0))
+	is.True(a.bytesFall(0))
 }
 
-// falls waits until no more than most is in use, which is soon after the client has
-// the last of an answer.
-func (p *pool) falls(most int64) bool {
-	for patience := time.After(time.Minute); p.inUse() > most; runtime.Gosched() {
+// bytesFall waits until no more than most are counted, which is soon after the
+// client has the last of an answer.
+func (a *API) bytesFall(most int64) bool {
+	for patience := time.After(time.Minute); a.admission.Usage().Bytes > most; runtime.Gosched() {
 		select {
 		case <-patience:
 			return false
@@ -137,8 +139,58 @@ func (p *pool) falls(most int64) bool {
 	return true
 }
 
-func (p *pool) inUse() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.taken
+// TestASocketWhoseKeyIsRevoked gives back the slot that it took: the organization
+// may have one request at once, and its other key has it afterwards.
+func TestASocketWhoseKeyIsRevoked(t *testing.T) {
+	is := is.New(t)
+	a := newBareAPI(t, svc.Options{Backend: counted()}, Options{Logger: slog.New(slog.DiscardHandler)})
+	id, key := newLimited(t, a, 0, 0)
+	other, err := a.service.CreateKey(t.Context(), accounts.NewKey{OrganizationID: id})
+	check(t, err)
+	one := 1
+	_, err = a.service.UpdateOrganization(t.Context(), id, accounts.OrganizationUpdate{ConcurrentRequests: &one})
+	check(t, err)
+	c := &client{httptest.NewServer(a), key}
+	t.Cleanup(c.Close)
+	conn := c.dial(t)
+	_, last := ask(t, conn, create(`"input":"Hi"`))
+	is.Equal(last.Response.Status, "completed")
+	keys, err := a.service.Keys(t.Context(), id, svc.Page{})
+	check(t, err)
+	check(t, a.service.RevokeKey(t.Context(), keys.Items[0].ID))
+	check(t, conn.Write(t.Context(), websocket.MessageText, []byte(create(`"input":"`+strings.Repeat("x ", 20<<10)+`"`))))
+	check(t, conn.Write(t.Context(), websocket.MessageText, []byte(create(`"input":"`+strings.Repeat("y ", 20<<10)+`"`)))) // read while the first is refused
+	_, data, err := conn.Read(t.Context())
+	check(t, err)
+	is.True(strings.Contains(string(data), `"code":"invalid_api_key"`))
+	conn.CloseNow()
+	for a.admission.Usage() != (admission.Usage{}) {
+		runtime.Gosched() // the handler ends soon after its connection
+	}
+	if w := send(a, other.Secret, "GET", "/v1/models", ""); w.Code != 200 {
+		t.Errorf("the other key: got %d %s", w.Code, w.Body)
+	}
+}
+
+// TestAFrameOfImpossibleLength ends its connection when its header has come.
+func TestAFrameOfImpossibleLength(t *testing.T) {
+	for name, header := range map[string][]byte{
+		"more than a message":   {0x81, 0x80 | 127, 0, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 0},
+		"half of all that is":   {0x81, 0x80 | 127, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},
+		"more than is":          {0x81, 0x80 | 127, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},
+		"behind a frame before": {0x01, 0x80 | 2, 0, 0, 0, 0, '{', '"', 0x80, 0x80 | 127, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				is := is.New(t)
+				c := newSlowClient(t, modeltest.New())
+				f := newFrames(t, c, c.key)
+				go func() { _, _ = f.Write(header) }() // the server may not take the end of it
+				_, _ = io.Copy(io.Discard, f.r)
+				c.after(t, 0)
+				synctest.Wait()
+				is.Equal(c.api.admission.Usage(), admission.Usage{})
+			})
+		})
+	}
 }

@@ -4,12 +4,14 @@
 //
 // [Service.Begin] takes a [Request]. It returns a [Claim] where the request is the
 // first with its key, which then ends with an answer or without; and the answer of
-// the first one otherwise, for which it waits while that one runs. Claims are in
-// the store, so that they hold in every process on it. A claim is renewed while it
-// is held: that of a process that died is free again after half a minute.
+// the first one otherwise, for which it waits while that one runs. Where several
+// processes share the store, claims are in it and are renewed while they are held:
+// that of a process that died is free again after half a minute. A process that has
+// the store for itself keeps its claims in memory.
 //
 // What a request does it says with [Claim.Did], in the transaction that does it: from
-// then on nobody does it again, whatever becomes of the process and its answer.
+// then on nobody does it again, whatever becomes of the process and its answer. A
+// request so costs one transaction besides its own, which keeps the answer.
 //
 // An answer is kept sealed with the key that it was asked for with, of which the
 // store has only a hash: nobody reads it without the request's sender.
@@ -28,6 +30,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/background"
+	"github.com/seed-506d8e5d/svc/internal/seal"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -57,6 +60,7 @@ type Service struct {
 	store *storage.DB
 	now   func() time.Time
 	log   *slog.Logger
+	local *localClaims // nil where several processes share the store
 }
 
 // New returns a Service over a store, which it does not close.
@@ -66,6 +70,9 @@ func New(o Options) *Service {
 		o.Now = time.Now
 	}
 	s.now, s.log = o.Now, cmp.Or(o.Log, slog.Default())
+	if !s.store.Shared() {
+		s.local = &localClaims{held: map[string][sha256.Size]byte{}}
+	}
 	return s
 }
 
@@ -145,47 +152,93 @@ func (s *Service) Begin(ctx context.Context, r Request) (*Claim, *Answer, error)
 // try claims the key, or reads the answer to it. With neither another one holds
 // it.
 func (s *Service) try(ctx context.Context, r *Request) (*Claim, *Answer, error) {
-	id := r.id()
-	var found record
-	var sealed []byte
-	claimed := false
-	err := s.store.Update(ctx, r.Namespace, func(tx storage.Tx) error {
-		found, sealed, claimed = record{}, nil, false
-		err := storage.GetJSON(tx, recordKey(id), &found)
-		now := s.now().UnixMilli()
-		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return err
+	c := &Claim{service: s, request: *r, id: r.id(), holder: rand.Int64(), stop: func() {}}
+	claimed := true
+	if s.local != nil {
+		var err error
+		if claimed, err = s.local.add(c); err != nil {
+			return nil, nil, err
 		}
-		if err == nil && (now < found.Until || found.Did && now < found.Expires) {
-			sealed, err = pieces(tx, id, found.Pieces)
-			return err
-		}
-		claimed = true
-		if err := errors.Join(sweep(tx, now), remove(tx, id, found.Pieces)); err != nil {
-			return err
-		}
-		found = record{Body: r.Body[:], Until: now + lease.Milliseconds(), Holder: rand.Int64()}
-		return s.write(tx, id, &found, now)
-	})
+	}
+	find := s.claim
+	if s.local != nil {
+		find = s.find
+	}
+	found, sealed, err := find(ctx, c)
+	now := s.now().UnixMilli()
+	blocked := found.Holder != c.holder && found.blocks(now)
+	if claimed && (err != nil || blocked) {
+		s.local.remove(c)
+	}
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case claimed:
-		return s.hold(ctx, r, id, found), nil, nil
+	case claimed && !blocked:
+		if s.local == nil {
+			c.renew(ctx)
+		}
+		return c, nil, nil
+	case !blocked: // by a request of this process that has stored nothing yet
+		return nil, nil, nil
 	case string(found.Body) != string(r.Body[:]):
-		return nil, nil, conflict("The Idempotency-Key was sent with another request before.")
-	case !found.Done && s.now().UnixMilli() < found.Until:
+		return nil, nil, errOther
+	case !found.Done && now < found.Until:
 		return nil, nil, nil
 	case found.Status == 0 && found.Object != "":
 		return nil, &Answer{Object: found.Object}, nil
 	case found.Status == 0:
 		return nil, nil, NotKept("")
 	}
-	body, err := open(r.Key, sealed)
+	body, err := openAnswer(r.Key, sealed)
 	if err != nil {
 		return nil, nil, fault.From(err)
 	}
 	return nil, &Answer{Status: found.Status, ContentType: found.Kind, Body: body}, nil
+}
+
+// blocks reports whether nobody else may claim the key of a record.
+func (r *record) blocks(now int64) bool { return now < r.Until || r.Did && now < r.Expires }
+
+// find reads the record of a claim's key and the answer, the zero record where there
+// is none.
+func (s *Service) find(ctx context.Context, c *Claim) (found record, sealed []byte, err error) {
+	err = s.store.View(ctx, c.request.Namespace, func(tx storage.Tx) error {
+		found, sealed = record{}, nil
+		err := storage.GetJSON(tx, recordKey(c.id), &found)
+		if errors.Is(err, storage.ErrNotFound) || err == nil && !found.blocks(s.now().UnixMilli()) {
+			return nil
+		}
+		if err == nil {
+			sealed, err = pieces(tx, c.id, found.Pieces)
+		}
+		return err
+	})
+	return found, sealed, err
+}
+
+// claim is find that stores the claim where nothing blocks it.
+func (s *Service) claim(ctx context.Context, c *Claim) (found record, sealed []byte, err error) {
+	err = s.store.Update(ctx, c.request.Namespace, func(tx storage.Tx) error {
+		found, sealed = record{}, nil
+		err := storage.GetJSON(tx, recordKey(c.id), &found)
+		now := s.now().UnixMilli()
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return err
+		}
+		if err == nil && found.blocks(now) {
+			sealed, err = pieces(tx, c.id, found.Pieces)
+			return err
+		}
+		if err := sweep(tx, now); err != nil {
+			return err
+		}
+		if err := remove(tx, c.id, found.Pieces); err != nil {
+			return err
+		}
+		found = c.record(now)
+		return s.write(tx, c.id, &found, now)
+	})
+	return found, sealed, err
 }
 
 // NotKept is the Conflict error for a request that is done and whose answer
@@ -197,6 +250,8 @@ func NotKept(object string) error {
 	}
 	return conflict("The Idempotency-Key was sent before, and the answer to it was not kept." + made)
 }
+
+var errOther = conflict("The Idempotency-Key was sent with another request before.")
 
 func conflict(message string) error {
 	return &fault.Error{Kind: fault.Conflict, Code: CodeReused, Message: message}
@@ -262,6 +317,37 @@ func pieces(tx storage.Tx, id []byte, n int) ([]byte, error) {
 	return whole, nil
 }
 
+// localClaims are the claims of a process that has the store for itself.
+type localClaims struct {
+	mu   sync.Mutex
+	held map[string][sha256.Size]byte // the hash of the request, by namespace and ID
+}
+
+func localKey(c *Claim) string { return string(c.request.Namespace) + "/" + string(c.id) }
+
+// add claims the key and reports whether nobody else has. The error is a Conflict
+// where it is claimed for another request.
+func (l *localClaims) add(c *Claim) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	body, held := l.held[localKey(c)]
+	if held && body != c.request.Body {
+		return false, errOther
+	}
+	l.held[localKey(c)] = c.request.Body
+	return !held, nil
+}
+
+// remove ends a claim. No local claims, nil, have none.
+func (l *localClaims) remove(c *Claim) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.held, localKey(c))
+}
+
 // Claim is the right to do a request. It must be ended.
 type Claim struct {
 	service *Service
@@ -272,19 +358,22 @@ type Claim struct {
 	renewed sync.WaitGroup
 }
 
-// hold renews a claim until it is ended.
-func (s *Service) hold(ctx context.Context, r *Request, id []byte, rec record) *Claim {
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	c := &Claim{service: s, request: *r, id: id, holder: rec.Holder, stop: stop}
+// record is what is stored of a claim that has begun.
+func (c *Claim) record(now int64) record {
+	return record{Body: c.request.Body[:], Until: now + lease.Milliseconds(), Holder: c.holder}
+}
+
+// renew renews a claim that is in the store until it is ended.
+func (c *Claim) renew(ctx context.Context) {
+	ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	c.renewed.Go(func() {
 		background.Every(ctx, renewal, nil, func() {
 			c.update(ctx, func(tx storage.Tx, rec record, now int64) error {
 				rec.Until = now + lease.Milliseconds()
-				return s.write(tx, id, &rec, now)
+				return c.service.write(tx, c.id, &rec, now)
 			})
 		})
 	})
-	return c
 }
 
 // End ends the claim with the answer that everybody with the key gets from now
@@ -292,13 +381,28 @@ func (s *Service) hold(ctx context.Context, r *Request, id []byte, rec record) *
 func (c *Claim) End(ctx context.Context, a *Answer) {
 	c.stop()
 	c.renewed.Wait()
+	defer c.service.local.remove(c)
 	var sealed []byte
-	if a != nil {
-		sealed = seal(c.request.Key, a.Body)
+	if a != nil && !c.request.Forget {
+		sealed = sealAnswer(c.request.Key, a.Body)
 	}
 	c.update(context.WithoutCancel(ctx), func(tx storage.Tx, rec record, now int64) error {
 		if !rec.Did && (a == nil || a.Unread) {
-			return errors.Join(remove(tx, c.id, 0), tx.Delete(expiryKey(rec.Expires, c.id)))
+			if rec.Expires == 0 {
+				return nil // nothing is stored of it
+			}
+			if err := remove(tx, c.id, 0); err != nil {
+				return err
+			}
+			return tx.Delete(expiryKey(rec.Expires, c.id))
+		}
+		if c.service.local != nil {
+			if err := sweep(tx, now); err != nil {
+				return err
+			}
+		}
+		if rec.Expires == 0 {
+			rec.Expires = now + keep.Milliseconds()
 		}
 		rec.Done, rec.Until = true, rec.Expires
 		if a != nil && !c.request.Forget && len(sealed) <= maxBytes {
@@ -319,25 +423,39 @@ func (c *Claim) End(ctx context.Context, a *Answer) {
 // failure is logged: the request has been done, and who sent it has its answer.
 func (c *Claim) update(ctx context.Context, change func(tx storage.Tx, rec record, now int64) error) {
 	err := c.service.store.Update(ctx, c.request.Namespace, func(tx storage.Tx) error {
-		found, held, err := c.read(tx)
-		if errors.Is(err, storage.ErrNotFound) || err == nil && (!held || found.Done) {
-			return nil
-		}
+		now := c.service.now().UnixMilli()
+		found, held, err := c.read(tx, now)
 		if err != nil {
 			return err
 		}
-		return change(tx, found, c.service.now().UnixMilli())
+		if !held || found.Done || found.Expires == 0 && c.service.local == nil {
+			return nil
+		}
+		return change(tx, found, now)
 	})
 	if err != nil && ctx.Err() == nil {
 		c.service.log.ErrorContext(ctx, "idempotency: a claim was not kept", "err", err)
 	}
 }
 
-// read reads the record of the key, and says whether it is still this claim's. The
-// error is storage.ErrNotFound where there is none.
-func (c *Claim) read(tx storage.Tx) (found record, held bool, err error) {
+// read reads the record of the key, and says whether it is this claim's. Where there
+// is none it is the one of a claim that has begun, with no place in the index yet: the
+// claim is in memory alone, or the store has lost it. A record that blocks nobody any
+// more is removed.
+func (c *Claim) read(tx storage.Tx, now int64) (found record, held bool, err error) {
 	err = storage.GetJSON(tx, recordKey(c.id), &found)
-	return found, err == nil && found.Holder == c.holder, err
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return c.record(now), true, nil
+	case err != nil || found.Holder == c.holder:
+		return found, err == nil, err
+	case c.service.local != nil && !found.blocks(now):
+		if err := remove(tx, c.id, found.Pieces); err != nil {
+			return found, false, err
+		}
+		return c.record(now), true, tx.Delete(expiryKey(found.Expires, c.id))
+	}
+	return found, false, nil
 }
 
 // Doing returns what calls [Claim.Did] for a request that makes nothing which can be
@@ -359,19 +477,35 @@ func (c *Claim) Did(tx storage.Tx, object string) error {
 	if c == nil {
 		return nil
 	}
-	found, held, err := c.read(tx)
-	switch {
-	case errors.Is(err, storage.ErrNotFound): // the store has lost it, and nobody else has the key
-		now := c.service.now().UnixMilli()
-		found = record{Body: c.request.Body[:], Until: now + lease.Milliseconds(), Holder: c.holder, Did: true, Object: object}
-		return c.service.write(tx, c.id, &found, now)
-	case err != nil:
+	now := c.service.now().UnixMilli()
+	found, held, err := c.read(tx, now)
+	if err != nil {
 		return err
-	case !held:
+	}
+	if !held {
 		return conflict("The Idempotency-Key was sent again, and the request is done by that.")
-	case found.Did:
+	}
+	if found.Did {
 		return nil
 	}
 	found.Did, found.Object = true, object
-	return storage.SetJSON(tx, recordKey(c.id), found)
+	return c.service.write(tx, c.id, &found, now)
+}
+
+// answerKey is what the answers to a key are sealed with.
+func answerKey(key string) []byte {
+	sum := sha256.Sum256([]byte("svc idempotent answer\x00" + key))
+	return sum[:]
+}
+
+func sealAnswer(key string, body []byte) []byte {
+	sealed, err := seal.Seal(answerKey(key), body, nil)
+	if err != nil {
+		panic(err) // the key has the length of one
+	}
+	return sealed
+}
+
+func openAnswer(key string, sealed []byte) ([]byte, error) {
+	return seal.Open(answerKey(key), sealed, nil)
 }

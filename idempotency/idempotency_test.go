@@ -34,6 +34,9 @@ func newProcess(store storage.Store) *process {
 	return p
 }
 
+// Shared makes the store one of several processes.
+func (p *process) Shared() bool { return true }
+
 var errKilled = errors.New("killed")
 
 func (p *process) Update(ctx context.Context, ns storage.Namespace, f func(storage.Tx) error) error {
@@ -247,4 +250,84 @@ func TestAStoreThatLosesAClaim(t *testing.T) {
 	is.NoErr(err)
 	is.True(again == nil)
 	is.Equal(string(answer.Body), "made")
+}
+
+// alone is a process that has its store for itself, and counts what it commits.
+type alone struct {
+	*process
+	updates int
+}
+
+func (a *alone) Shared() bool { return false }
+
+func (a *alone) Update(ctx context.Context, ns storage.Namespace, f func(storage.Tx) error) error {
+	a.updates++
+	return a.process.Update(ctx, ns, f)
+}
+
+func newAlone(store storage.Store) *alone {
+	a := &alone{process: &process{Store: store}}
+	a.Service = idempotency.New(idempotency.Options{Store: a, Log: slog.New(slog.DiscardHandler)})
+	return a
+}
+
+// TestAProcessAlone keeps its claims in memory: a request costs its own transaction
+// and the one that keeps the answer.
+func TestAProcessAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		p := newAlone(newStore(t))
+		c := claim(t, p.process)
+		_, _, err := p.Begin(t.Context(), request("b"))
+		is.Equal(fault.From(err).Code, idempotency.CodeReused)
+		got := make(chan *idempotency.Answer)
+		go func() {
+			_, a, _ := p.Begin(t.Context(), request("a"))
+			got <- a
+		}()
+		time.Sleep(time.Hour) // however long it takes
+		is.NoErr(p.do(t, c, "thing_1"))
+		c.End(t.Context(), &done)
+		is.Equal(*<-got, done)
+		is.Equal(p.updates, 1) // and the one of do, which is not counted here
+
+		time.Sleep(24*time.Hour + time.Second) // the record is old, and in the way of nobody
+		c = claim(t, p.process)
+		is.NoErr(p.do(t, c, "thing_2"))
+		c.End(t.Context(), &done)
+		_, a, err := p.Begin(t.Context(), request("a"))
+		is.NoErr(err)
+		is.Equal(*a, done)
+		is.Equal(things(t, p), []string{"thing_1", "thing_2"})
+	})
+}
+
+// TestAProcessAloneThatDies has done what it was asked for, or not.
+func TestAProcessAloneThatDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		store := newStore(t)
+		before := newAlone(store)
+		claim(t, before.process)
+		began := time.Now()
+		after := newAlone(store)
+		c := claim(t, after.process)
+		is.Equal(time.Since(began), time.Duration(0)) // nobody else can have begun it
+		is.NoErr(after.do(t, c, "thing_1"))
+		third := newAlone(store)
+		_, a, err := third.Begin(t.Context(), request("a"))
+		is.NoErr(err)
+		is.Equal(*a, idempotency.Answer{Object: "thing_1"})
+	})
+}
+
+// TestAClaimThatIsGivenUp in a process alone leaves nothing.
+func TestAClaimThatIsGivenUp(t *testing.T) {
+	is := is.New(t)
+	p := newAlone(newStore(t))
+	claim(t, p.process).End(t.Context(), nil)
+	is.Equal(stored(t, p, nil), 0)
+	claim(t, p.process).End(t.Context(), &idempotency.Answer{Status: 200, Unread: true})
+	is.Equal(stored(t, p, nil), 0)
+	claim(t, p.process).End(t.Context(), nil)
 }

@@ -71,7 +71,7 @@ func (r *running) reserve(ns storage.Namespace) error {
 	case r.closed || r.total >= maxBackground:
 		return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The service makes as many responses in the background as it can. Try again later.", RetryAfter: 10 * time.Second}
 	case r.background[ns] >= maxBackground/2:
-		return &fault.Error{Kind: fault.RateLimited, Code: "rate_limit_exceeded", Message: "The organization has as many responses in the background as it may. Try again later.", RetryAfter: 10 * time.Second}
+		return &fault.Error{Kind: fault.RateLimited, Code: fault.CodeRateLimited, Message: "The organization has as many responses in the background as it may. Try again later.", RetryAfter: 10 * time.Second}
 	}
 	r.total++
 	r.background[ns]++

@@ -87,6 +87,7 @@ func (s *Service) beginFrom(ctx context.Context, caller accounts.Caller, req *Re
 // check does what can refuse a request without its history.
 func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Request) (*turn, error) {
 	settings := req.settings()
+	settings.Tenant = caller.Organization
 	if err := s.leaveOut(&settings); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+
+	"github.com/seed-506d8e5d/svc/httpapi"
 )
 
 // listen returns the listener of the server, with TLS where there is a
@@ -30,6 +32,7 @@ func (c config) listen(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen: %w", err)
 	}
+	listener = httpapi.Listener(listener)
 	if most := connections(descriptors()); most > 0 {
 		listener = bound(listener, most)
 	}

@@ -22,6 +22,7 @@ const (
 // Settings are what Responses and Chat Completions requests have in common: how
 // to answer. Nil pointers and zero values are omitted fields.
 type Settings struct {
+	Tenant            string // as in [model.Request]
 	Model             string
 	Temperature       *float64 // 0 to 2
 	TopP              *float64 // 0 to 1
@@ -58,7 +59,7 @@ func (s *Settings) Check(n Names) (*schema.Schema, error) {
 	if err := s.checkNumbers(n); err != nil {
 		return nil, err
 	}
-	var schemas schema.Budget
+	schemas := schema.Budget{Tenant: s.Tenant}
 	if err := s.checkTools(n, &schemas); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/seed-506d8e5d/svc/internal/cpu"
 )
 
 const (
@@ -111,6 +113,7 @@ type stepper struct {
 	most  int
 	mu    sync.Mutex // held while a validation runs
 	ctx   context.Context
+	turn  *cpu.Turn
 	steps int
 }
 
@@ -118,9 +121,11 @@ type stepper struct {
 type stopped struct{ err error }
 
 // run calls validate, which ends with ctx and after the most steps.
-func (p *stepper) run(ctx context.Context, validate func() error) (err error) {
+func (p *stepper) run(ctx context.Context, tenant string, validate func() error) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.turn = cpu.Enter(tenant)
+	defer p.turn.Leave()
 	p.ctx, p.steps = ctx, 0
 	defer func() {
 		p.ctx = nil
@@ -148,6 +153,7 @@ func (p *stepper) step(n int) {
 	if err := p.ctx.Err(); err != nil {
 		panic(stopped{err})
 	}
+	p.turn.Yield()
 }
 
 // watch has every part of a schema counted.

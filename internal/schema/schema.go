@@ -23,6 +23,7 @@ const self = "schema:self"
 // waits for another.
 type Schema struct {
 	compiled *jsonschema.Schema
+	tenant   string // as in [Budget]
 	stepper  stepper
 }
 
@@ -67,7 +68,7 @@ func (s *Schema) Validate(ctx context.Context, text string) error {
 	if _, err := work(value); err != nil {
 		return err
 	}
-	return s.stepper.run(ctx, func() error {
+	return s.stepper.run(ctx, s.tenant, func() error {
 		if err := s.compiled.Validate(value); err != nil {
 			return errors.New(reason(err))
 		}

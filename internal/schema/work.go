@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/cpu"
 )
 
 const (
@@ -49,7 +50,11 @@ var (
 
 // Budget is what the schemas of one request may take together to be compiled. The
 // zero value is a whole one. It belongs to one goroutine.
-type Budget struct{ text, squares, patterns int }
+type Budget struct {
+	Tenant string // the organization whose turn it is that compiles and validates; see package cpu
+
+	text, squares, patterns int
+}
 
 // Compile is the function [Compile] for one of several schemas: one for which the
 // budget does not suffice is Invalid as well.
@@ -57,6 +62,7 @@ func (b *Budget) Compile(raw json.RawMessage, param string) (*Schema, error) {
 	if b.text += len(raw); b.text > maxText {
 		return nil, fault.Invalidf(param, "%s is too long: the schemas of a request may have %d MiB.", param, maxText>>20)
 	}
+	defer cpu.Enter(b.Tenant).Leave()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
 	if err != nil {
 		return nil, fault.Invalidf(param, "%s is not valid JSON.", param)
@@ -82,7 +88,7 @@ func (b *Budget) Compile(raw json.RawMessage, param string) (*Schema, error) {
 	if Parts(compiled) > MaxParts {
 		return nil, fault.Invalidf(param, "%s has more than %d parts when its references are written out.", param, MaxParts)
 	}
-	result := &Schema{compiled: compiled, stepper: stepper{most: maxSteps}}
+	result := &Schema{compiled: compiled, tenant: b.Tenant, stepper: stepper{most: maxSteps}}
 	p.step = result.stepper.step
 	result.stepper.watch(compiled, map[*jsonschema.Schema]bool{})
 	return result, nil

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/seed-506d8e5d/svc/internal/cpu"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -67,7 +68,9 @@ func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 			yield(nil, errors.New("builtin: the sequence was ranged over before"))
 			return
 		}
+		turn := cpu.Enter(req.Tenant)
 		pieces, reason, err := b.answer(ctx, req)
+		turn.Leave()
 		if err != nil {
 			yield(nil, err)
 			return

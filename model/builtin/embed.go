@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/cpu"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -19,6 +20,7 @@ func (b *Backend) Embed(ctx context.Context, req *model.EmbedRequest) (*model.Em
 		return nil, &fault.Error{Kind: fault.Rejected, Code: "request_rejected", Param: "dimensions",
 			Message: "The model makes vectors of at most 4096 dimensions."}
 	}
+	defer cpu.Enter(req.Tenant).Leave()
 	e, words := &model.Embeddings{}, stems{}
 	for _, text := range req.Texts {
 		tokens := countTokens(text)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed-506d8e5d/svc/internal/cpu"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -20,6 +21,7 @@ func (b *Backend) Score(ctx context.Context, req *model.ScoreRequest) (*model.Sc
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	defer cpu.Enter(req.Tenant).Leave()
 	type memo struct{} // the key of the state that the questions of a decision share
 	parts, pictures, shared := slices.Clone(req.State), 0, req.Memo
 	for _, image := range req.Images {

@@ -266,7 +266,7 @@ func (s *server) classify(status int, text []byte, after time.Duration) *failure
 	switch {
 	case status == http.StatusTooManyRequests:
 		f.passing = true
-		f.fault = &fault.Error{Kind: fault.RateLimited, Code: "rate_limit_exceeded", Message: "The model is busy.", RetryAfter: after, Err: cause}
+		f.fault = &fault.Error{Kind: fault.RateLimited, Code: fault.CodeRateLimited, Message: "The model is busy.", RetryAfter: after, Err: cause}
 	case status == http.StatusServiceUnavailable:
 		f.passing, f.sick = true, true
 		f.fault = unavailable(cause, after)

@@ -1,0 +1,81 @@
+package accounts
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/memstore"
+)
+
+// doubtful commits and says that it does not know whether it has, for as long as it
+// is told to.
+type doubtful struct {
+	storage.Store
+	doubt     bool
+	committed func() // called behind a commit in doubt
+}
+
+func (d *doubtful) Update(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
+	err := d.Store.Update(ctx, ns, fn)
+	if err == nil && d.doubt && ns != system {
+		d.committed()
+		return storage.ErrUnknown
+	}
+	return err
+}
+
+// TestAnObjectIsBilledOnce charges for a turn whose commit stays in doubt for longer
+// than it is tried, and then, as whoever makes turns does, for the turn that failed.
+func TestAnObjectIsBilledOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &doubtful{Store: memstore.New(), committed: func() {}}
+		defer store.Close()
+		s := withUnitPrices(newService(t, store))
+		c := Caller{Organization: newOrganization(t, s, Dollar).ID}
+		use := tokens(10)
+		use.Object = "resp_1"
+		store.doubt = true
+		if _, err := s.Charge(t.Context(), c, use, func(tx storage.Tx) error { return tx.Set([]byte("v/turn"), nil) }); err == nil {
+			t.Error("nobody knows whether it was charged")
+		}
+		store.doubt = false
+		s.ChargeCut(t.Context(), c, use)
+		wantBalance(t, s, c.Organization, Dollar-10)
+		use.Object = "resp_2"
+		s.ChargeCut(t.Context(), c, use)
+		wantBalance(t, s, c.Organization, Dollar-20)
+		if got := sumOfEntries(t, store, c.Organization); got != Dollar-20 {
+			t.Errorf("the entries sum to %v", got)
+		}
+	})
+}
+
+// TestAnEntryInDoubtIsFoundBehindManyOthers that others have written and folded
+// before it is looked for.
+func TestAnEntryInDoubtIsFoundBehindManyOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &doubtful{Store: memstore.New()}
+		defer store.Close()
+		s, other := withUnitPrices(newService(t, store)), withUnitPrices(newService(t, store.Store))
+		c := Caller{Organization: newOrganization(t, s, Dollar).ID}
+		const others = foldMost + 100
+		store.committed = func() {
+			store.doubt = false
+			if err := other.fold(t.Context(), other.ledger(c.Organization)); err != nil {
+				t.Error(err)
+			}
+			for range others {
+				spend(t, other, c, 1)
+			}
+			other.ledger(c.Organization).loaded.Store(false)
+			if err := other.fold(t.Context(), other.ledger(c.Organization)); err != nil {
+				t.Error(err)
+			}
+		}
+		store.doubt = true
+		spend(t, s, c, 10)
+		wantBalance(t, withUnitPrices(newService(t, store.Store)), c.Organization, Dollar-10-others)
+	})
+}
