@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 
@@ -63,39 +62,7 @@ func encodeRecord(c *Completion) ([]byte, error) {
 		Reasoning: c.Usage.ReasoningTokens,
 		Metadata:  c.Metadata,
 	}
-	if len(r.Logprobs) > 0 {
-		return jsonout.Marshal(r)
-	}
-	size := 256
-	if r.Content != nil {
-		size += len(*r.Content) + len(*r.Content)/32
-	}
-	return r.AppendJSON(make([]byte, 0, size)), nil
-}
-
-// AppendJSON implements [jsonout.Appender] for a record without log-probabilities:
-// what encoding/json makes of it.
-func (r *record) AppendJSON(b []byte) []byte {
-	w := jsonout.Over(b)
-	w.Object()
-	w.Name("created").Int(r.Created)
-	w.Name("model").String(r.Model)
-	if r.Content != nil {
-		w.Name("content").String(*r.Content)
-	}
-	if len(r.Calls) > 0 {
-		writeCalls(w.Name("calls"), r.Calls)
-	}
-	w.Name("finish").String(string(r.Finish))
-	w.Name("input").Int(int64(r.Input))
-	w.IntMember("cached", int64(r.Cached))
-	w.Name("output").Int(int64(r.Output))
-	w.IntMember("reasoning", int64(r.Reasoning))
-	if len(r.Metadata) > 0 {
-		jsonout.Tags(w.Name("metadata"), r.Metadata)
-	}
-	w.EndObject()
-	return w.Buf
+	return jsonout.Marshal(r)
 }
 
 func decodeRecord(id string, data []byte) (Completion, error) {
@@ -145,78 +112,31 @@ type fileRecord struct {
 // encodeMessages returns the stored form of a request's messages, or a TooLarge
 // error where a store might not take it.
 func encodeMessages(messages []Message) ([]byte, error) {
-	size := 2
-	for i := range messages {
-		size += 64
-		for _, p := range messages[i].Content {
-			if text, ok := p.(Text); ok {
-				size += 16 + len(text) + len(text)/32
-			}
+	records := make([]messageRecord, len(messages))
+	for i, m := range messages {
+		records[i] = messageRecord{Role: m.Role, ToolCalls: callRecords(m.ToolCalls), ToolCallID: m.ToolCallID}
+		for _, p := range m.Content {
+			records[i].Content = append(records[i].Content, newPartRecord(p))
 		}
 	}
-	w := jsonout.Writer{Buf: make([]byte, 0, size)}
-	w.Array()
-	for i := range messages {
-		messages[i].write(&w)
+	data, err := jsonout.Marshal(records)
+	if err != nil {
+		return nil, err
 	}
-	w.EndArray()
-	data := w.Buf
 	if len(data) > storage.MaxValue {
 		return nil, tooLarge("messages", "The messages are too large to be stored; send them with store false.")
 	}
 	return data, nil
 }
 
-// write writes a message as the tags of [messageRecord] say.
-func (m *Message) write(w *jsonout.Writer) {
-	w.Object()
-	w.Name("role").String(string(m.Role))
-	if len(m.Content) > 0 {
-		w.Name("content").Array()
-		for _, p := range m.Content {
-			writePart(w, p)
-		}
-		w.EndArray()
-	}
-	if len(m.ToolCalls) > 0 {
-		writeCalls(w.Name("calls"), callRecords(m.ToolCalls))
-	}
-	w.StringMember("call_id", m.ToolCallID)
-	w.EndObject()
-}
-
-func writePart(w *jsonout.Writer, p Part) {
-	w.Object()
+func newPartRecord(p Part) (r partRecord) {
 	switch p := p.(type) {
 	case Text:
-		w.StringMember("text", string(p))
+		r.Text = string(p)
 	case File:
-		w.Name("file").Object()
-		w.StringMember("id", p.ID)
-		w.StringMember("name", p.Name)
-		w.StringMember("type", p.MIMEType)
-		if w.Name("data"); p.Data == nil {
-			w.Null()
-		} else {
-			w.BeginString()
-			w.Buf = base64.StdEncoding.AppendEncode(w.Buf, p.Data)
-			w.EndString()
-		}
-		w.EndObject()
+		r.File = &fileRecord{p.ID, p.Name, p.MIMEType, p.Data}
 	}
-	w.EndObject()
-}
-
-func writeCalls(w *jsonout.Writer, calls []callRecord) {
-	w.Array()
-	for _, c := range calls {
-		w.Object()
-		w.Name("id").String(c.ID)
-		w.Name("name").String(c.Name)
-		w.Name("arguments").String(c.Arguments)
-		w.EndObject()
-	}
-	w.EndArray()
+	return r
 }
 
 func decodeMessages(id string, data []byte) ([]Message, error) {

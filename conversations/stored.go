@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/logprobs"
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -94,10 +95,7 @@ const (
 	kindReason  = "r"
 )
 
-func encodeEntry(e Entry) ([]byte, error) {
-	r := newRecord(e)
-	return r.encode()
-}
+func encodeEntry(e Entry) ([]byte, error) { return jsonout.Marshal(newRecord(e)) }
 
 // newRecord returns an entry as it is stored.
 func newRecord(e Entry) record {
@@ -125,11 +123,8 @@ func newRecord(e Entry) record {
 
 func decodeEntry(seq uint64, data []byte) (Entry, error) {
 	var r record
-	if !r.read(data) {
-		r = record{}
-		if err := json.Unmarshal(data, &r); err != nil {
-			return Entry{}, fmt.Errorf("conversations: stored item %d: %w", seq, err)
-		}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Entry{}, fmt.Errorf("conversations: stored item %d: %w", seq, err)
 	}
 	e := Entry{Seq: seq, Turn: r.Turn}
 	switch r.Kind {

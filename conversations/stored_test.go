@@ -1,7 +1,6 @@
 package conversations
 
 import (
-	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -46,14 +44,6 @@ func FuzzRecord(f *testing.F) {
 			data, err := encodeEntry(want)
 			if err != nil {
 				t.Fatal(err)
-			}
-			r := newRecord(want)
-			if tagged, err := jsonout.Marshal(r); err != nil || string(data) != string(tagged) {
-				t.Fatalf("got  %s\nwant %s, as the tags say, %v", data, tagged, err)
-			}
-			var fast, slow record
-			if err := json.Unmarshal(data, &slow); err != nil || item != Item(m) && (!fast.read(data) || !reflect.DeepEqual(fast, slow)) {
-				t.Fatalf("%s: got %+v, want %+v, %v", data, fast, slow, err)
 			}
 			got, err := decodeEntry(uint64(n), data)
 			if err != nil || !reflect.DeepEqual(got, want) {
@@ -126,15 +116,6 @@ func BenchmarkRecord(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := decodeEntry(1, data); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("decode by tags", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			var r record
-			if err := json.Unmarshal(data, &r); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -35,22 +35,11 @@ func tooLarge(cause error) error {
 // input.
 var answer = storage.Size{Writes: 1000, Bytes: storage.MaxTxBytes / 2, Small: storage.MaxTxSmall / 16}
 
-// escapedMost is how many times longer than a text its JSON is at most.
-const escapedMost = 6
-
 // CheckSize returns a TooLarge error for items that are too large to be stored:
 // one of them, or all together with an answer. It is for refusing a turn before a
 // model runs.
 func CheckSize(items []Item) error {
 	size := answer
-	most := 0
-	for _, item := range items {
-		r := newRecord(Entry{Item: item})
-		most += escapedMost * r.size()
-	}
-	if most <= storage.SmallValue {
-		return nil // and need not be known
-	}
 	for _, item := range items {
 		data, err := encodeEntry(Entry{Item: item})
 		if err != nil {
