@@ -43,10 +43,7 @@ func (r *inputReader) add(piece string) string {
 	}
 	n, ended := stringPrefix(whole[r.at:])
 	r.ended = ended
-	var text string
-	if json.Unmarshal([]byte(`"`+whole[r.at:r.at+n]+`"`), &text) != nil {
-		return ""
-	}
+	text := unescape(whole[r.at : r.at+n])
 	r.at += n
 	r.input.WriteString(text)
 	return text
@@ -57,7 +54,9 @@ func (r *inputReader) add(piece string) string {
 // an object with one text in it.
 func (r *inputReader) end() (whole, rest string) {
 	if r.at > 0 {
-		return r.input.String(), ""
+		rest = r.behind()
+		r.input.WriteString(rest)
+		return r.input.String(), rest
 	}
 	whole = r.arguments.String()
 	var texts map[string]string
@@ -68,6 +67,49 @@ func (r *inputReader) end() (whole, rest string) {
 		}
 	}
 	return whole, whole
+}
+
+// inputEnds is what arguments end with.
+var inputEnds = regexp.MustCompile(`"\s*\}\s*$`)
+
+// behind returns the rest of an input with a quote that the model has not escaped:
+// it is no JSON behind that.
+func (r *inputReader) behind() string {
+	whole := r.arguments.String()
+	if !r.ended || json.Valid([]byte(whole)) {
+		return ""
+	}
+	tail := whole[r.at:]
+	if after := strings.TrimSpace(tail[1:]); after == "" || after == "}" {
+		return ""
+	}
+	return unescape(inputEnds.ReplaceAllString(tail, ""))
+}
+
+// unescape decodes the content of a JSON string. Models write such strings with
+// characters and escapes that JSON does not have, line feeds and \d for example:
+// those are taken as they are.
+func unescape(s string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '\\')
+		if i < 0 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		n := escapeSize(s)
+		if n == 0 {
+			n = len(s)
+		}
+		var text string
+		if json.Unmarshal([]byte(`"`+s[:n]+`"`), &text) != nil {
+			text = s[:n]
+		}
+		b.WriteString(text)
+		s = s[n:]
+	}
 }
 
 // stringPrefix returns how much of what follows the opening quote of a JSON
