@@ -191,7 +191,10 @@ func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(setTags(tx, id, c.Metadata, nil), tx.Delete(recordKey(id))); err != nil {
+		if err := setTags(tx, id, c.Metadata, nil); err != nil {
+			return err
+		}
+		if err := tx.Delete(recordKey(id)); err != nil {
 			return err
 		}
 		return tx.Delete(messagesKey(id))

@@ -244,7 +244,16 @@ func (r *run) finish(ctx context.Context) error {
 	record, unstored := r.record()
 	if record != nil {
 		also = func(tx storage.Tx) error {
-			return errors.Join(tx.Set(recordKey(c.ID), record), tx.Set(messagesKey(c.ID), r.keep), setTags(tx, c.ID, nil, c.Metadata), r.caller.Claim.Did(tx, c.ID))
+			if err := tx.Set(recordKey(c.ID), record); err != nil {
+				return err
+			}
+			if err := tx.Set(messagesKey(c.ID), r.keep); err != nil {
+				return err
+			}
+			if err := setTags(tx, c.ID, nil, c.Metadata); err != nil {
+				return err
+			}
+			return r.caller.Claim.Did(tx, c.ID)
 		}
 	}
 	_, err := r.service.accounts.Charge(context.WithoutCancel(ctx), r.caller, r.use(c.ID), also)

@@ -109,16 +109,28 @@ func (r conversationRecord) of(id string) Conversation {
 // Create stores a new conversation with up to [MaxItems] user messages. An
 // organization with zero data retention gets a Denied error.
 func (s *Service) Create(ctx context.Context, caller accounts.Caller, tags map[string]string, items []Item) (Conversation, error) {
-	if err := errors.Join(mayStore(caller), generation.CheckMetadata(tags), s.checkItems(items)); err != nil {
+	if err := mayStore(caller); err != nil {
+		return Conversation{}, err
+	}
+	if err := generation.CheckMetadata(tags); err != nil {
+		return Conversation{}, err
+	}
+	if err := s.checkItems(items); err != nil {
+		return Conversation{}, err
+	}
+	entries, err := s.receive(ctx, caller, items)
+	if err != nil {
 		return Conversation{}, err
 	}
 	c := Conversation{ID: s.newID("conv"), CreatedAt: s.now().Unix(), Metadata: generation.MetadataOrEmpty(tags)}
-	entries := s.entries(items)
-	err := s.update(ctx, caller, func(tx storage.Tx) error {
+	err = s.update(ctx, caller, func(tx storage.Tx) error {
 		if err := create(tx, c); err != nil {
 			return err
 		}
-		return errors.Join(s.add(tx, c.ID, entries), caller.Claim.Did(tx, c.ID))
+		if err := s.add(tx, c.ID, entries); err != nil {
+			return err
+		}
+		return caller.Claim.Did(tx, c.ID)
 	})
 	return c, err
 }

@@ -3,7 +3,6 @@ package conversations
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 
 	"github.com/seed-506d8e5d/svc/accounts"
@@ -28,7 +27,12 @@ func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string)
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
-		return errors.Join(tx.Delete(conversationKey(id)), tx.Delete(headKey(id)), tx.Set(deletedKey(id), nil))
+		for _, key := range [][]byte{conversationKey(id), headKey(id)} {
+			if err := tx.Delete(key); err != nil {
+				return err
+			}
+		}
+		return tx.Set(deletedKey(id), nil)
 	})
 	if err != nil {
 		return err

@@ -150,7 +150,7 @@ type WebSearch struct {
 // Compaction stands for everything that was said before it, in summary.
 type Compaction struct {
 	ID      string
-	Sealed  string // the summary as the interface shows it, by [Service.Seal]
+	Sealed  string // the summary as the interface shows it, by [Service.SealSummary]
 	Summary string // as the model reads it; not part of the interface
 }
 
@@ -158,7 +158,7 @@ type Compaction struct {
 // not read it. It is attached to what came of it: neither listed nor addressable.
 type Reasoning struct {
 	ID     string
-	Sealed string // a [Thought] as the interface shows it, by [Service.Seal]
+	Sealed string // a [Thought] as the interface shows it, by [Service.SealThought]
 }
 
 // Reference stands for an item of the organization's that is stored, by its ID.

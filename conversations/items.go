@@ -63,12 +63,16 @@ func (s *Service) checkItem(item Item, at string) error {
 	return nil
 }
 
-// entries gives items their IDs, and ties outputs to the calls among them.
-func (s *Service) entries(items []Item) []Entry {
+// receive makes entries of the items that a caller adds to a conversation, and ties
+// outputs to the calls among them.
+func (s *Service) receive(ctx context.Context, caller accounts.Caller, items []Item) ([]Entry, error) {
+	items, err := s.Receive(ctx, caller, "items", items, nil)
+	if err != nil {
+		return nil, err
+	}
 	entries := make([]Entry, len(items))
 	calls := map[string]string{} // IDs of items by call ID
 	for i, item := range items {
-		item = WithID(item, s.newID)
 		switch item := item.(type) {
 		case *FunctionCall:
 			calls[item.CallID] = item.ID
@@ -77,7 +81,7 @@ func (s *Service) entries(items []Item) []Entry {
 		}
 		entries[i].Item = item
 	}
-	return entries
+	return entries, nil
 }
 
 // tied returns the entries with the outputs that answer none of the calls among
@@ -132,15 +136,27 @@ func (s *Service) AddItems(ctx context.Context, caller accounts.Caller, id strin
 	if len(items) == 0 {
 		return nil, fault.Invalidf("items", "items must have at least one element.")
 	}
-	if err := errors.Join(mayStore(caller), s.checkItems(items)); err != nil {
+	if err := mayStore(caller); err != nil {
 		return nil, err
 	}
-	entries := s.entries(items)
-	err := s.update(ctx, caller, func(tx storage.Tx) error {
+	if err := s.checkItems(items); err != nil {
+		return nil, err
+	}
+	entries, err := s.receive(ctx, caller, items)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, fault.Invalidf("items", "items has nothing that can be added: reasoning without its call and searches that were not made here are left out.")
+	}
+	err = s.update(ctx, caller, func(tx storage.Tx) error {
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
-		return errors.Join(s.add(tx, id, entries), caller.Claim.Did(tx, ""))
+		if err := s.add(tx, id, entries); err != nil {
+			return err
+		}
+		return caller.Claim.Did(tx, "")
 	})
 	if err != nil {
 		return nil, err
@@ -297,14 +313,21 @@ func (s *Service) DeleteItem(ctx context.Context, caller accounts.Caller, id, it
 // it too. Where it was stays known, for lists that come to it, until the
 // conversation is deleted; so does its turn.
 func remove(tx storage.Tx, conversation string, e Entry) error {
-	err := tx.Delete(itemKey(conversation, e.Seq))
+	if err := tx.Delete(itemKey(conversation, e.Seq)); err != nil {
+		return err
+	}
 	if e.listed() {
-		err = errors.Join(err, tx.Set(leftoverKey(conversation, indexKey(e.Item.ItemID())), nil))
+		if err := tx.Set(leftoverKey(conversation, indexKey(e.Item.ItemID())), nil); err != nil {
+			return err
+		}
 	}
-	if e.Turn != "" {
-		err = errors.Join(err, tx.Set(leftoverKey(conversation, turnKey(e.Turn)), nil), removeAll(tx, eventsOf(conversation, e.Turn)))
+	if e.Turn == "" {
+		return nil
 	}
-	return err
+	if err := tx.Set(leftoverKey(conversation, turnKey(e.Turn)), nil); err != nil {
+		return err
+	}
+	return removeAll(tx, eventsOf(conversation, e.Turn))
 }
 
 // removeOutputs removes the outputs of a call, which follow it in any branch.

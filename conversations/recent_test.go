@@ -130,7 +130,7 @@ func TestAKnownHistoryIsNobodyElses(t *testing.T) {
 		if err := create(tx, Conversation{ID: id}); err != nil {
 			return err
 		}
-		return s.add(tx, id, s.entries([]Item{UserMessage("mine")}))
+		return s.add(tx, id, []Entry{{Item: WithID(UserMessage("mine"), s.newID)}})
 	}))
 	p, err := s.Continue(t.Context(), other, "", id)
 	is.NoErr(err)

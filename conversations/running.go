@@ -79,10 +79,10 @@ func (s *Service) Begin(ctx context.Context, caller accounts.Caller, d *Draft) e
 	running := *d
 	running.Dead, running.lease = true, s.newLease(d)
 	return s.update(ctx, caller, func(tx storage.Tx) error {
-		if d.Detached {
-			return errors.Join(s.write(tx, &running), caller.Claim.Did(tx, d.ID))
+		if err := s.write(tx, &running); err != nil || !d.Detached {
+			return err
 		}
-		return s.write(tx, &running)
+		return caller.Claim.Did(tx, d.ID)
 	})
 }
 

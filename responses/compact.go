@@ -203,25 +203,6 @@ func (t *turn) lastSaid(entries []conversations.Entry) (messages []*conversation
 
 // sealed returns a compaction with a summary.
 func (t *turn) sealed(ctx context.Context, summary string) (*conversations.Compaction, error) {
-	sealed, err := t.o.Conversations.Seal(context.WithoutCancel(ctx), t.caller, summary)
+	sealed, err := t.o.Conversations.SealSummary(context.WithoutCancel(ctx), t.caller, summary)
 	return &conversations.Compaction{ID: t.o.NewID("cmp"), Sealed: sealed, Summary: summary}, err
-}
-
-// unsealed returns items with the compactions among them unsealed.
-func (t *turn) unsealed(ctx context.Context, items []conversations.Item) ([]conversations.Item, error) {
-	for i, item := range items {
-		c, ok := item.(*conversations.Compaction)
-		if !ok {
-			continue
-		}
-		summary, err := t.o.Conversations.Unseal(ctx, t.caller, c.Sealed)
-		if err != nil {
-			return nil, err
-		}
-		if strings.HasPrefix(summary, thoughtMark) {
-			return nil, errNotReasoning()
-		}
-		items[i] = &conversations.Compaction{ID: c.ID, Sealed: c.Sealed, Summary: summary}
-	}
-	return items, nil
 }

@@ -2,14 +2,11 @@ package responses
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/conversations"
-	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -44,11 +41,7 @@ func (t *turn) showThought(ctx context.Context) {
 	if !t.req.EncryptedReasoning || text == "" || len(text) > maxThought {
 		return
 	}
-	data, err := jsonout.Marshal(sealedThought{Model: t.settings.Model, Text: text})
-	var sealed string
-	if err == nil {
-		sealed, err = t.o.Conversations.Seal(context.WithoutCancel(ctx), t.caller, thoughtMark+string(data))
-	}
+	sealed, err := t.o.Conversations.SealThought(context.WithoutCancel(ctx), t.caller, conversations.Thought{Model: t.settings.Model, Text: text})
 	if err != nil {
 		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: reasoning was not sealed", slog.String("response", t.response.ID), slog.Any("err", err))
 		return
@@ -57,69 +50,6 @@ func (t *turn) showThought(ctx context.Context) {
 	item := &conversations.Reasoning{ID: t.o.NewID("rs"), Sealed: sealed}
 	t.emitter.add(item, item)
 	t.emitter.done(item, true)
-}
-
-// sealedThought is a [conversations.Thought] as it is sealed.
-type sealedThought struct {
-	Model string `json:"model"`
-	Text  string `json:"text"`
-}
-
-// thoughtMark is what a sealed thought begins with, so that it is not taken for a
-// compaction, nor the other way round.
-const thoughtMark = "\x00reasoning\x00"
-
-// thoughts returns the items of an input with the reasoning among them opened,
-// and kept with the call that it led to. What led to an answer is not needed any
-// more.
-func (t *turn) thoughts(ctx context.Context, items []conversations.Item) ([]conversations.Item, error) {
-	kept := make([]conversations.Item, 0, len(items))
-	var thought conversations.Thought
-	for _, item := range items {
-		switch given := item.(type) {
-		case *conversations.Reasoning:
-			next, err := t.openThought(ctx, given.Sealed)
-			if err != nil {
-				return nil, err
-			}
-			if next.Model == thought.Model {
-				next.Text = thought.Text + next.Text
-			}
-			thought = next
-			continue
-		case *conversations.FunctionCall, *conversations.WebSearch:
-			if thought.Text != "" {
-				item, thought = withThought(item, thought), conversations.Thought{}
-			}
-		case *conversations.Message:
-			if given.Role != model.Assistant {
-				thought = conversations.Thought{}
-			}
-		default:
-			thought = conversations.Thought{}
-		}
-		kept = append(kept, item)
-	}
-	return kept, nil
-}
-
-func (t *turn) openThought(ctx context.Context, sealed string) (thought conversations.Thought, err error) {
-	data, err := t.o.Conversations.Unseal(ctx, t.caller, sealed)
-	if err != nil {
-		return thought, err
-	}
-	text, ok := strings.CutPrefix(data, thoughtMark)
-	if !ok {
-		return thought, errNotReasoning()
-	}
-	var opened sealedThought
-	err = json.Unmarshal([]byte(text), &opened)
-	return conversations.Thought(opened), err
-}
-
-// errNotReasoning refuses what is sealed and is something else.
-func errNotReasoning() error {
-	return fault.Invalidf("input", "encrypted_content is not what this service has returned for an item of this type.")
 }
 
 // ofTask returns the entries with the thoughts of the task that is being done,
@@ -134,7 +64,7 @@ func ofTask(entries []conversations.Entry, model string) []conversations.Entry {
 			if own == nil {
 				own = slices.Clone(entries)
 			}
-			own[i].Item = withThought(e.Item, conversations.Thought{})
+			own[i].Item = conversations.WithThought(e.Item, conversations.Thought{})
 		}
 		done = done || asks(e.Item)
 	}
@@ -158,19 +88,4 @@ func thoughtOf(item conversations.Item) conversations.Thought {
 		return item.Thought
 	}
 	return conversations.Thought{}
-}
-
-// withThought returns a copy of a call or a search with another thought.
-func withThought(item conversations.Item, thought conversations.Thought) conversations.Item {
-	switch item := item.(type) {
-	case *conversations.FunctionCall:
-		call := *item
-		call.Thought = thought
-		return &call
-	case *conversations.WebSearch:
-		search := *item
-		search.Thought = thought
-		return &search
-	}
-	return item
 }

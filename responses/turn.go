@@ -2,10 +2,8 @@ package responses
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
@@ -99,7 +97,10 @@ func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Reques
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(caller.Allow(info.ID), settings.CheckEffort(names, info)); err != nil {
+	if err := caller.Allow(info.ID); err != nil {
+		return nil, err
+	}
+	if err := settings.CheckEffort(names, info); err != nil {
 		return nil, err
 	}
 	if err := s.o.Accounts.Afford(ctx, caller); err != nil {
@@ -137,14 +138,8 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 
 // takeInput makes the turn's input of the request's.
 func (t *turn) takeInput(ctx context.Context) error {
-	items, err := t.resolve(ctx, t.req.Input)
+	items, err := t.o.Conversations.Receive(ctx, t.caller, "input", t.req.Input, t.point.Entries)
 	if err != nil {
-		return err
-	}
-	if items, err = t.unsealed(ctx, items); err != nil {
-		return err
-	}
-	if items, err = t.thoughts(ctx, items); err != nil {
 		return err
 	}
 	t.recall()
@@ -189,71 +184,6 @@ func (t *turn) checkSize() error {
 		err = &fault.Error{Kind: fault.TooLarge, Code: conversations.CodeTooLarge, Message: "The instructions, tools and format are too large to be stored."}
 	}
 	return err
-}
-
-// resolve gives the items of the input their IDs and replaces references by
-// what they refer to; one to an item that the history or the input has already
-// is left out. A web search that the caller sends back is found by its ID, since
-// what was found is not part of what the caller has; one that is not there is
-// left out, as reasoning is.
-func (t *turn) resolve(ctx context.Context, input []conversations.Item) ([]conversations.Item, error) {
-	known := map[string]bool{}
-	if slices.ContainsFunc(input, refers) {
-		for _, e := range t.point.Entries {
-			known[e.Item.ItemID()] = true
-		}
-	}
-	found, err := t.referred(ctx, input, known)
-	if err != nil {
-		return nil, err
-	}
-	items := make([]conversations.Item, 0, len(input))
-	for _, item := range input {
-		if id, ok := reference(item); ok {
-			_, search := item.(*conversations.WebSearch)
-			reasoning := strings.HasPrefix(id, "rs_") // it is with the call that it led to
-			referred, exists := found[id]
-			switch {
-			case known[id] || (search || reasoning) && !exists:
-				continue
-			case !exists:
-				return nil, fault.Missing(conversations.CodeItemNotFound, "item", id)
-			}
-			known[id] = true
-			item = referred
-		}
-		items = append(items, conversations.WithID(item, t.o.NewID))
-	}
-	return items, nil
-}
-
-// referred reads the items that an input refers to, but those that are known.
-func (t *turn) referred(ctx context.Context, input []conversations.Item, known map[string]bool) (map[string]conversations.Item, error) {
-	var ids []string
-	for _, item := range input {
-		if id, ok := reference(item); ok && !known[id] {
-			ids = append(ids, id)
-		}
-	}
-	if ids == nil {
-		return nil, nil
-	}
-	return t.o.Conversations.Items(ctx, t.caller, ids)
-}
-
-// reference returns the ID of the item that an item of the input stands for, if
-// it does.
-func reference(item conversations.Item) (id string, ok bool) {
-	switch item.(type) {
-	case conversations.Reference, *conversations.WebSearch:
-		return item.ItemID(), true
-	}
-	return "", false
-}
-
-func refers(item conversations.Item) bool {
-	_, ok := reference(item)
-	return ok
 }
 
 // run makes the turn.

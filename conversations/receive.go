@@ -1,0 +1,130 @@
+package conversations
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// Receive is the one door for items that callers send: the input of a turn and the
+// items of a conversation. It returns what can be stored of them, each with a fresh
+// ID. field names the items in errors, which are Invalid or NotFound.
+//
+// A reference and a web search stand for the stored item with their ID: what a
+// search found is not part of what callers have. One that is in the history or in
+// the items already is left out, and so is a search that is stored nowhere.
+// Compactions and reasoning must be sealed by [Service.SealSummary] and
+// [Service.SealThought] for the caller's organization. Reasoning becomes the Thought
+// of the call that follows it, and is left out where none does.
+func (s *Service) Receive(ctx context.Context, caller accounts.Caller, field string, items []Item, history []Entry) ([]Item, error) {
+	items, err := s.resolve(ctx, caller, field, items, history)
+	if err != nil {
+		return nil, err
+	}
+	received := make([]Item, 0, len(items))
+	var thought Thought
+	for _, item := range items {
+		switch given := item.(type) {
+		case *Compaction:
+			if given.Summary, err = s.openSummary(ctx, caller, field, given.Sealed); err != nil {
+				return nil, err
+			}
+			thought = Thought{}
+		case *Reasoning:
+			next, err := s.openThought(ctx, caller, field, given.Sealed)
+			if err != nil {
+				return nil, err
+			}
+			if next.Model == thought.Model {
+				next.Text = thought.Text + next.Text
+			}
+			thought = next
+			continue
+		case *FunctionCall, *WebSearch:
+			if thought.Text != "" {
+				item, thought = WithThought(item, thought), Thought{}
+			}
+		case *Message:
+			if given.Role != model.Assistant {
+				thought = Thought{}
+			}
+		default:
+			thought = Thought{}
+		}
+		received = append(received, item)
+	}
+	return received, nil
+}
+
+// resolve gives items their IDs and replaces those that stand for stored items.
+func (s *Service) resolve(ctx context.Context, caller accounts.Caller, field string, items []Item, history []Entry) ([]Item, error) {
+	known, wanted := map[string]bool{}, []string(nil)
+	if slices.ContainsFunc(items, refers) {
+		for _, e := range history {
+			known[e.Item.ItemID()] = true
+		}
+	}
+	for _, item := range items {
+		if refers(item) && !known[item.ItemID()] {
+			wanted = append(wanted, item.ItemID())
+		}
+	}
+	var stored map[string]Item
+	if wanted != nil {
+		var err error
+		if stored, err = s.Items(ctx, caller, wanted); err != nil {
+			return nil, err
+		}
+	}
+	resolved := make([]Item, 0, len(items))
+	for _, item := range items {
+		if refers(item) {
+			id := item.ItemID()
+			_, search := item.(*WebSearch)
+			reasoning := strings.HasPrefix(id, "rs_") // it is stored with the call that it led to
+			found, exists := stored[id]
+			if _, isSearch := found.(*WebSearch); search && !isSearch {
+				exists = false
+			}
+			switch {
+			case known[id] || (search || reasoning) && !exists:
+				continue
+			case !exists:
+				return nil, fault.Missing(CodeItemNotFound, "item", id)
+			}
+			known[id] = true
+			item = found
+		}
+		resolved = append(resolved, WithID(item, s.newID))
+	}
+	return resolved, nil
+}
+
+// refers reports whether an item stands for the stored item with its ID.
+func refers(item Item) bool {
+	switch item.(type) {
+	case Reference, *WebSearch:
+		return true
+	}
+	return false
+}
+
+// WithThought returns a copy of a call or a search with another thought, and any
+// other item as it is.
+func WithThought(item Item, thought Thought) Item {
+	switch item := item.(type) {
+	case *FunctionCall:
+		call := *item
+		call.Thought = thought
+		return &call
+	case *WebSearch:
+		search := *item
+		search.Thought = thought
+		return &search
+	}
+	return item
+}
