@@ -22,7 +22,7 @@ import (
 func (s *Service) Calibrate(ctx context.Context, caller Caller, n *decisions.NewCalibration) (*decisions.Calibration, error) {
 	named := *n
 	named.Model = s.modelID(n.Model)
-	return run(ctx, s.life, func(ctx context.Context) (*decisions.Calibration, error) {
+	return run(ctx, s.lifecycle, func(ctx context.Context) (*decisions.Calibration, error) {
 		return s.decisions.Calibrate(ctx, caller, &named)
 	})
 }

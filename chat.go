@@ -11,7 +11,7 @@ import (
 func (s *Service) CompleteChat(ctx context.Context, caller Caller, req *chat.Request) (*chat.Completion, error) {
 	named := *req
 	named.Model = s.modelID(req.Model)
-	return run(ctx, s.life, func(ctx context.Context) (*chat.Completion, error) { return s.chat.Complete(ctx, caller, &named) })
+	return run(ctx, s.lifecycle, func(ctx context.Context) (*chat.Completion, error) { return s.chat.Complete(ctx, caller, &named) })
 }
 
 // StreamChat answers a chat completion piece by piece. What refuses the request
@@ -19,7 +19,7 @@ func (s *Service) CompleteChat(ctx context.Context, caller Caller, req *chat.Req
 func (s *Service) StreamChat(ctx context.Context, caller Caller, req *chat.Request) (iter.Seq2[chat.Chunk, error], error) {
 	named := *req
 	named.Model = s.modelID(req.Model)
-	return stream(ctx, s.life, func(ctx context.Context) (iter.Seq2[chat.Chunk, error], error) {
+	return stream(ctx, s.lifecycle, func(ctx context.Context) (iter.Seq2[chat.Chunk, error], error) {
 		return s.chat.Stream(ctx, caller, &named)
 	})
 }
@@ -28,7 +28,7 @@ func (s *Service) StreamChat(ctx context.Context, caller Caller, req *chat.Reque
 func (s *Service) CompleteText(ctx context.Context, caller Caller, req *chat.TextRequest) (*chat.Completion, error) {
 	named := *req
 	named.Model = s.modelID(req.Model)
-	return run(ctx, s.life, func(ctx context.Context) (*chat.Completion, error) { return s.chat.CompleteText(ctx, caller, &named) })
+	return run(ctx, s.lifecycle, func(ctx context.Context) (*chat.Completion, error) { return s.chat.CompleteText(ctx, caller, &named) })
 }
 
 // StreamText continues a text piece by piece. What refuses the request is the
@@ -36,7 +36,7 @@ func (s *Service) CompleteText(ctx context.Context, caller Caller, req *chat.Tex
 func (s *Service) StreamText(ctx context.Context, caller Caller, req *chat.TextRequest) (iter.Seq2[chat.Chunk, error], error) {
 	named := *req
 	named.Model = s.modelID(req.Model)
-	return stream(ctx, s.life, func(ctx context.Context) (iter.Seq2[chat.Chunk, error], error) {
+	return stream(ctx, s.lifecycle, func(ctx context.Context) (iter.Seq2[chat.Chunk, error], error) {
 		return s.chat.StreamText(ctx, caller, &named)
 	})
 }

@@ -12,5 +12,5 @@ import (
 func (s *Service) Decide(ctx context.Context, caller Caller, req *decisions.Request) (*decisions.Response, error) {
 	named := *req
 	named.Model = s.modelID(req.Model)
-	return run(ctx, s.life, func(ctx context.Context) (*decisions.Response, error) { return s.decisions.Decide(ctx, caller, &named) })
+	return run(ctx, s.lifecycle, func(ctx context.Context) (*decisions.Response, error) { return s.decisions.Decide(ctx, caller, &named) })
 }

@@ -11,7 +11,7 @@ import (
 func (s *Service) Embed(ctx context.Context, caller Caller, req *embeddings.Request) (*embeddings.Response, error) {
 	named := *req
 	named.Model = s.modelID(req.Model)
-	return run(ctx, s.life, func(ctx context.Context) (*embeddings.Response, error) {
+	return run(ctx, s.lifecycle, func(ctx context.Context) (*embeddings.Response, error) {
 		return s.embeddings.Embed(ctx, caller, &named)
 	})
 }

@@ -13,7 +13,7 @@ import (
 // turn that failed or was cancelled in the middle.
 func (s *Service) CreateResponse(ctx context.Context, caller Caller, req *responses.Request) (*responses.Response, error) {
 	req = s.named(req)
-	return run(ctx, s.life, func(ctx context.Context) (*responses.Response, error) {
+	return run(ctx, s.lifecycle, func(ctx context.Context) (*responses.Response, error) {
 		return s.responses.Create(ctx, caller, req)
 	})
 }
@@ -23,7 +23,7 @@ func (s *Service) CreateResponse(ctx context.Context, caller Caller, req *respon
 // middle is the last thing, a *[responses.TurnError]. See [responses.Service.Stream].
 func (s *Service) StreamResponse(ctx context.Context, caller Caller, req *responses.Request) (iter.Seq2[responses.Event, error], error) {
 	req = s.named(req)
-	return stream(ctx, s.life, func(ctx context.Context) (iter.Seq2[responses.Event, error], error) {
+	return stream(ctx, s.lifecycle, func(ctx context.Context) (iter.Seq2[responses.Event, error], error) {
 		return s.responses.Stream(ctx, caller, req)
 	})
 }
@@ -73,7 +73,7 @@ func (n *ResponseSession) Remembers() bool { return n.session.Remembers() }
 // from the last turn of the session, which need not be stored.
 func (n *ResponseSession) StreamResponse(ctx context.Context, caller Caller, req *responses.Request) (iter.Seq2[responses.Event, error], error) {
 	req = n.service.named(req)
-	return stream(ctx, n.service.life, func(ctx context.Context) (iter.Seq2[responses.Event, error], error) {
+	return stream(ctx, n.service.lifecycle, func(ctx context.Context) (iter.Seq2[responses.Event, error], error) {
 		return n.session.Stream(ctx, caller, req)
 	})
 }
@@ -82,7 +82,7 @@ func (n *ResponseSession) StreamResponse(ctx context.Context, caller Caller, req
 // from, and its input. Nothing is stored.
 func (s *Service) CompactResponse(ctx context.Context, caller Caller, req *responses.Request) (*responses.Compacted, error) {
 	req = s.named(req)
-	return run(ctx, s.life, func(ctx context.Context) (*responses.Compacted, error) {
+	return run(ctx, s.lifecycle, func(ctx context.Context) (*responses.Compacted, error) {
 		return s.responses.Compact(ctx, caller, req)
 	})
 }

@@ -177,7 +177,7 @@ type state struct {
 	log           *slog.Logger
 	now           func() time.Time
 
-	life       *life
+	lifecycle  *lifecycle
 	background sync.WaitGroup
 	closing    sync.Once
 	closers    []func() error // run last to first
@@ -188,7 +188,7 @@ type state struct {
 // background. Where the store has no organization yet, [Service.Bootstrap] makes
 // one.
 func New(ctx context.Context, o Options) (*Service, error) {
-	s := &Service{state: &state{life: newLife(), aliases: o.Aliases}}
+	s := &Service{state: &state{lifecycle: newLifecycle(), aliases: o.Aliases}}
 	if s.now = o.Now; s.now == nil {
 		s.now = time.Now
 	}
@@ -219,10 +219,10 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Observer != nil {
 		o.Observer.Watch(s)
 	}
-	s.background.Go(func() { s.recoverAlways(s.life.cancelled) })
-	s.background.Go(func() { s.sweep(s.life.cancelled) })
+	s.background.Go(func() { s.recoverAlways(s.lifecycle.cancelled) })
+	s.background.Go(func() { s.sweep(s.lifecycle.cancelled) })
 	if s.cluster.Shared() {
-		s.background.Go(func() { background.Every(s.life.cancelled, clearEvery, nil, s.conversations.ClearLines) })
+		s.background.Go(func() { background.Every(s.lifecycle.cancelled, clearEvery, nil, s.conversations.ClearLines) })
 	}
 	return s, nil
 }
@@ -270,7 +270,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	s.idempotency = idempotency.New(idempotency.Options{Store: o.Store, Now: o.Now, Log: o.Logger})
 	s.conversations = conversations.New(conversations.Options{Store: s.store, Cluster: s.cluster, AnyItems: o.AnyItems, Now: o.Now, NewID: o.NewID, Log: s.log})
 	s.decisions = decisions.New(decisions.Options{
-		Backend: s.models, Accounts: s.accounts, States: states{s.conversations, s.files}, Store: o.Store, Now: o.Now, NewID: o.NewID, Concurrency: o.Tuning.DecisionCalls,
+		Backend: s.models, Accounts: s.accounts, States: stateReader{s.conversations, s.files}, Store: o.Store, Now: o.Now, NewID: o.NewID, Concurrency: o.Tuning.DecisionCalls,
 	})
 	s.responses = responses.New(responses.Options{
 		Backend: s.models, Accounts: s.accounts, Conversations: s.conversations, Documents: s.files, Search: o.Search,

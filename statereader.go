@@ -9,14 +9,14 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
 
-// states reads what the state of a decision refers to.
-type states struct {
+// stateReader reads what the state of a decision refers to.
+type stateReader struct {
 	conversations *conversations.Service
 	files         *files.Service
 }
 
 // File implements decisions.States.
-func (s states) File(ctx context.Context, caller Caller, id string) (string, error) {
+func (s stateReader) File(ctx context.Context, caller Caller, id string) (string, error) {
 	document, err := s.files.Stored(ctx, caller, id)
 	if err != nil || document.Note == "" {
 		return document.Text, err
@@ -26,7 +26,7 @@ func (s states) File(ctx context.Context, caller Caller, id string) (string, err
 
 // Conversation implements decisions.States: a list of what was said and done, in
 // the words of the interface, without IDs.
-func (s states) Conversation(ctx context.Context, caller Caller, id string) (string, error) {
+func (s stateReader) Conversation(ctx context.Context, caller Caller, id string) (string, error) {
 	point, err := s.conversations.Continue(ctx, caller, "", id)
 	if err != nil {
 		return "", err
@@ -42,7 +42,7 @@ func (s states) Conversation(ctx context.Context, caller Caller, id string) (str
 	return string(w.Buf), nil
 }
 
-func (s states) writeItem(ctx context.Context, caller Caller, w *jsonout.Writer, item conversations.Item) error {
+func (s stateReader) writeItem(ctx context.Context, caller Caller, w *jsonout.Writer, item conversations.Item) error {
 	switch item := item.(type) {
 	case *conversations.Message:
 		w.Object()
@@ -75,7 +75,7 @@ func (s states) writeItem(ctx context.Context, caller Caller, w *jsonout.Writer,
 	return nil
 }
 
-func (s states) writePart(ctx context.Context, caller Caller, w *jsonout.Writer, part conversations.Part) error {
+func (s stateReader) writePart(ctx context.Context, caller Caller, w *jsonout.Writer, part conversations.Part) error {
 	if part.FileID == "" {
 		w.String(part.Text)
 		return nil
