@@ -10,7 +10,6 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/internal/background"
-	"github.com/seed-506d8e5d/svc/responses"
 )
 
 // sweepEvery is how often what is due to be removed is looked for.
@@ -126,9 +125,7 @@ func (s *Service) oldCompletions(ctx context.Context, caller Caller) func(int64,
 
 func (s *Service) oldResponses(ctx context.Context, caller Caller) func(int64, Page) ([]string, string, error) {
 	return func(before int64, p Page) ([]string, string, error) {
-		page, err := s.Responses(ctx, caller, p)
-		ids, next := old(page, before, func(r *responses.Response) (string, int64) { return r.ID, r.CreatedAt })
-		return ids, next, err
+		return s.responses.Expired(ctx, caller, before, p)
 	}
 }
 

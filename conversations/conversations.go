@@ -58,9 +58,9 @@ type Service struct {
 	cluster  *cluster.Member // nil: alone
 	anyItems bool
 
-	queues  queues
-	tickets tickets
-	recent  recent
+	queues    queues
+	tickets   tickets
+	histories historyCache
 }
 
 // New returns a Service over a store, which it does not close.

@@ -37,7 +37,7 @@ func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string)
 	if err != nil {
 		return err
 	}
-	s.recent.forget(ns, id)
+	s.histories.forget(ns, id)
 	// The conversation is gone: an error now would have it deleted again.
 	if err := s.sweep(context.WithoutCancel(ctx), ns, id); err != nil {
 		s.log.LogAttrs(ctx, slog.LevelError, "conversations: a deletion is left to the next start",
@@ -80,7 +80,7 @@ func (s *Service) sweep(ctx context.Context, ns storage.Namespace, id string) er
 		err := s.store.Update(ctx, ns, func(tx storage.Tx) (err error) {
 			storage.UseReserve(tx)
 			b := batch{tx: tx, conversation: id}
-			for _, prefix := range [][]byte{itemsOf(id), deadItemsOf(id, ""), eventsOf(id, ""), leftoversOf(id)} {
+			for _, prefix := range [][]byte{itemsOf(id), incompleteItemsOf(id, ""), eventsOf(id, ""), leftoversOf(id)} {
 				if err := b.remove(prefix); err != nil {
 					return err
 				}

@@ -28,7 +28,7 @@ const (
 	itemPrefix         = "v/i/"
 	indexPrefix        = "v/x/"
 	turnPrefix         = "v/t/"
-	deadPrefix         = "v/f/"
+	incompletePrefix   = "v/f/"
 	sealKey            = "v/k"
 	leasePrefix        = "v/r/"
 	eventPrefix        = "v/e/"
@@ -51,10 +51,10 @@ func deletedKey(id string) []byte      { return []byte(deletedPrefix + id) }
 // itemsOf is the prefix of a conversation's items.
 func itemsOf(conversation string) []byte { return []byte(itemPrefix + conversation + "/") }
 
-// deadItemsOf is the prefix of the items of a conversation's failed turns, or of
+// incompleteItemsOf is the prefix of the items of a conversation's failed turns, or of
 // one of them.
-func deadItemsOf(conversation, turn string) []byte {
-	prefix := deadPrefix + conversation + "/"
+func incompleteItemsOf(conversation, turn string) []byte {
+	prefix := incompletePrefix + conversation + "/"
 	if turn != "" {
 		prefix += turn + "/"
 	}

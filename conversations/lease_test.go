@@ -25,7 +25,7 @@ func TestLeasesAreByTheStoresClock(t *testing.T) {
 	if l := (lease{Until: store.Now().Add(-time.Second).UnixMilli()}); !s.over(l) {
 		t.Error("a lease that nobody has renewed is not over")
 	}
-	if until := time.UnixMilli(s.newLease(&Draft{}).Until); until.After(store.Now().Add(leaseFor)) {
+	if until := time.UnixMilli(s.newLease(&NewTurn{}).Until); until.After(store.Now().Add(leaseFor)) {
 		t.Errorf("a new lease is over at %v, by a clock that says %v", until, store.Now())
 	}
 }

@@ -109,7 +109,7 @@ func (s *Service) stand(ctx context.Context, at spot, own ticket) (first bool, e
 // continues from its head: the turn lost its place in the queue, because other
 // processes took this one for dead, and another turn has the place or has been stored
 // since. It is called in the transaction that stores the turn.
-func (s *Service) checkPlace(tx storage.Tx, p *Point, h *head) error {
+func (s *Service) checkPlace(tx storage.Tx, p *Parent, h *branchHead) error {
 	if !p.fromHead || s.cluster == nil || !s.cluster.Shared() {
 		return nil
 	}

@@ -115,8 +115,8 @@ func (l Lineage) Without(other Lineage) Lineage {
 	return left
 }
 
-// head is where a conversation goes on.
-type head struct {
+// branchHead is where a conversation goes on.
+type branchHead struct {
 	Next     uint64  `json:"next"`               // order of the next item
 	Branches int     `json:"branches,omitempty"` // opened beside the first
 	Turn     string  `json:"turn,omitempty"`     // ID of the response written last
@@ -126,10 +126,10 @@ type head struct {
 }
 
 // history is what a turn that continues from the conversation continues from.
-func (h *head) history() Lineage { return h.Lineage.With(h.Added...) }
+func (h *branchHead) history() Lineage { return h.Lineage.With(h.Added...) }
 
-func readHead(tx storage.Tx, conversation string) (head, error) {
-	var h head
+func readHead(tx storage.Tx, conversation string) (branchHead, error) {
+	var h branchHead
 	err := storage.GetJSON(tx, headKey(conversation), &h)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = nil // a new conversation
@@ -140,7 +140,7 @@ func readHead(tx storage.Tx, conversation string) (head, error) {
 // write numbers and stores entries that come behind a history. It returns their
 // own range, and the run that they lengthen the history by: from its end where
 // they are the first behind it.
-func (h *head) write(tx storage.Tx, conversation string, history Lineage, entries []Entry) (own, run Range, err error) {
+func (h *branchHead) write(tx storage.Tx, conversation string, history Lineage, entries []Entry) (own, run Range, err error) {
 	begin, next, err := h.onward(tx, conversation, history)
 	own.First = next
 	for i := range entries {
@@ -160,7 +160,7 @@ func (h *head) write(tx storage.Tx, conversation string, history Lineage, entrie
 // onward returns the number of the next item behind a history, and the first one
 // that could have been in its place: where other items follow the history
 // already the item opens a branch.
-func (h *head) onward(tx storage.Tx, conversation string, history Lineage) (begin, next uint64, err error) {
+func (h *branchHead) onward(tx storage.Tx, conversation string, history Lineage) (begin, next uint64, err error) {
 	end := uint64(0)
 	if n := len(history); n > 0 {
 		end = history[n-1].End

@@ -52,12 +52,6 @@ func (s *Service) ListIdle(ctx context.Context, caller accounts.Caller, before i
 	return idle, next, err
 }
 
-// ListTurns returns a page of the IDs of the responses whose turns are stored, 1
-// to [MaxPage], by the time of their creation.
-func (s *Service) ListTurns(ctx context.Context, caller accounts.Caller, p page.Params) (page.Page[string], error) {
-	return list(ctx, s, caller, p, turnPrefix, "resp", func(id string, _ storage.Entry) (string, error) { return id, nil })
-}
-
 // list reads a page of the objects whose keys are a prefix and their ID, which
 // begins with kind.
 func list[T any](ctx context.Context, s *Service, caller accounts.Caller, p page.Params, prefix, kind string,

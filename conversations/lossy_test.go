@@ -45,13 +45,13 @@ func TestAStoreThatLosesTurns(t *testing.T) {
 	is.Equal(heard(there), "ac")
 	is.Equal(heard(here), "ac")
 
-	d := &Draft{ID: "resp_1", Point: lost, Input: []Item{WithID(UserMessage("d"), here.newID)}, Body: []byte("{}")}
+	d := &NewTurn{ID: "resp_1", Parent: lost, Input: []Item{WithID(UserMessage("d"), here.newID)}, Body: []byte("{}")}
 	write := func() error {
 		return store.Update(t.Context(), caller.Namespace(), func(tx storage.Tx) error { return here.Write(tx, d) })
 	}
 	is.True(fault.Is(write(), fault.Unavailable))
 	is.Equal(heard(here), "ac")
-	d.Point, err = here.Continue(t.Context(), caller, "", c.ID)
+	d.Parent, err = here.Continue(t.Context(), caller, "", c.ID)
 	is.NoErr(err)
 	is.NoErr(store.Lose(t.Context(), store.Commits())) // nothing of it
 	is.NoErr(write())
@@ -79,8 +79,8 @@ func TestTheLastItemIsDeleted(t *testing.T) {
 			s := New(Options{Store: store})
 			c, err := s.Create(t.Context(), caller, nil, nil)
 			is.NoErr(err)
-			write := func(id string, p *Point, items []Item) error {
-				d := &Draft{ID: id, Point: p, Input: items, Body: []byte("{}")}
+			write := func(id string, p *Parent, items []Item) error {
+				d := &NewTurn{ID: id, Parent: p, Input: items, Body: []byte("{}")}
 				return store.Update(t.Context(), caller.Namespace(), func(tx storage.Tx) error { return s.Write(tx, d) })
 			}
 			p, err := s.Continue(t.Context(), caller, "", c.ID)

@@ -45,7 +45,7 @@ func TestRecordsOfTheFirstVersion(t *testing.T) {
 	for i, previous := range []string{"resp_2", "resp_3", "resp_4", "resp_5"} {
 		p, err := s.Continue(t.Context(), caller, previous, "")
 		is.NoErr(err)
-		put(t, s, &Draft{ID: fmt.Sprint("resp_", i+4), Point: p, Input: []Item{WithID(UserMessage(fmt.Sprint(6+i)), s.newID)}})
+		put(t, s, &NewTurn{ID: fmt.Sprint("resp_", i+4), Parent: p, Input: []Item{WithID(UserMessage(fmt.Sprint(6+i)), s.newID)}})
 	}
 	is.Equal(history("resp_6", ""), []string{"0", "1", "2", "3", "6", "8"})
 	is.Equal(history("", "conv"), []string{"0", "1", "4", "5", "7", "9"})

@@ -35,7 +35,7 @@ type lease struct {
 	Events    int    `json:"events,omitempty"`    // number of the first event that is not kept yet, where events are
 }
 
-func (s *Service) newLease(d *Draft) *lease {
+func (s *Service) newLease(d *NewTurn) *lease {
 	l := &lease{Until: s.leaseEnd(), Events: d.FirstEvent}
 	if s.cluster != nil {
 		l.Owner = s.cluster.ID()
@@ -72,12 +72,12 @@ func ended(id string) error {
 
 // Begin stores a turn that runs from now on, with its input: it can be read, and
 // nothing continues from it. Errors are those of [Service.Write].
-func (s *Service) Begin(ctx context.Context, caller accounts.Caller, d *Draft) error {
+func (s *Service) Begin(ctx context.Context, caller accounts.Caller, d *NewTurn) error {
 	if err := s.note(ctx, caller.Namespace()); err != nil {
 		return err
 	}
 	running := *d
-	running.Dead, running.lease = true, s.newLease(d)
+	running.Incomplete, running.lease = true, s.newLease(d)
 	return s.update(ctx, caller, func(tx storage.Tx) error {
 		if err := s.write(tx, &running); err != nil || !d.Detached {
 			return err
@@ -87,7 +87,7 @@ func (s *Service) Begin(ctx context.Context, caller accounts.Caller, d *Draft) e
 }
 
 // finish makes room for the end of a turn that was begun.
-func finish(tx storage.Tx, d *Draft) error {
+func finish(tx storage.Tx, d *NewTurn) error {
 	t, err := getTurn(tx, d.ID)
 	if err != nil {
 		return err
@@ -95,8 +95,8 @@ func finish(tx storage.Tx, d *Draft) error {
 	if !t.Running {
 		return ended(d.ID)
 	}
-	if !d.Dead {
-		prefix := deadItemsOf(t.Conversation, d.ID)
+	if !d.Incomplete {
+		prefix := incompleteItemsOf(t.Conversation, d.ID)
 		for i := t.Items.First; i < t.Items.End; i++ {
 			if err := tx.Delete(numbered(slices.Clone(prefix), i)); err != nil {
 				return err

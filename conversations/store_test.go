@@ -89,13 +89,13 @@ func large(t testing.TB, s *Service, n int) string {
 		if _, err := s.AddItems(t.Context(), caller, c.ID, messages); err != nil {
 			t.Fatal(err)
 		}
-		put(t, s, &Draft{ID: s.newID("resp"), Point: &Point{Conversation: c.ID}, Dead: true,
+		put(t, s, &NewTurn{ID: s.newID("resp"), Parent: &Parent{Conversation: c.ID}, Incomplete: true,
 			Input: []Item{WithID(UserMessage("Hi"), s.newID)}})
 	}
 	return c.ID
 }
 
-func put(t testing.TB, s *Service, d *Draft) {
+func put(t testing.TB, s *Service, d *NewTurn) {
 	t.Helper()
 	if d.Body == nil {
 		d.Body = []byte("{}")
@@ -144,7 +144,7 @@ func TestListsOfBranches(t *testing.T) {
 		p, err := s.Continue(t.Context(), caller, previous, "")
 		is.NoErr(err)
 		p.Conversation = conversation
-		put(t, s, &Draft{ID: id, Point: p, Begins: begins, Input: []Item{WithID(UserMessage(id), s.newID)}, Output: []Item{WithID(UserMessage("to "+id), s.newID)}})
+		put(t, s, &NewTurn{ID: id, Parent: p, NewConversation: begins, Input: []Item{WithID(UserMessage(id), s.newID)}, Output: []Item{WithID(UserMessage("to "+id), s.newID)}})
 	}
 	write("a", "", "conv", true)
 	var want []string
@@ -212,7 +212,7 @@ func TestAHistoryIsAFewScans(t *testing.T) {
 	begin, err := s.Continue(t.Context(), caller, "", "")
 	is.NoErr(err)
 	begin.Conversation = id
-	put(t, s, &Draft{ID: "resp_x", Point: begin, Input: []Item{WithID(UserMessage("a"), s.newID)}, Output: []Item{WithID(UserMessage("b"), s.newID)}})
+	put(t, s, &NewTurn{ID: "resp_x", Parent: begin, Input: []Item{WithID(UserMessage("a"), s.newID)}, Output: []Item{WithID(UserMessage("b"), s.newID)}})
 	store.scanned = 0
 	p, err := s.Continue(t.Context(), caller, "resp_x", "")
 	is.NoErr(err)
@@ -228,8 +228,8 @@ func TestAHistoryBesideALongBranch(t *testing.T) {
 	turn := func(id, previous string) {
 		p, err := s.Continue(t.Context(), caller, previous, "")
 		is.NoErr(err)
-		d := &Draft{ID: id, Point: p, Begins: previous == "", Input: []Item{WithID(UserMessage(id), s.newID)}}
-		if d.Begins {
+		d := &NewTurn{ID: id, Parent: p, NewConversation: previous == "", Input: []Item{WithID(UserMessage(id), s.newID)}}
+		if d.NewConversation {
 			p.Conversation = "conv"
 		}
 		put(t, s, d)
@@ -278,7 +278,7 @@ func TestDeletionsGoOnAtTheNextStart(t *testing.T) {
 		is := is.New(t)
 		ctx := t.Context()
 		said := WithID(UserMessage("Hi"), s.newID)
-		put(t, s, &Draft{ID: "resp_x", Point: &Point{Conversation: id}, Input: []Item{said}})
+		put(t, s, &NewTurn{ID: "resp_x", Parent: &Parent{Conversation: id}, Input: []Item{said}})
 		store.updates, store.failure = failing, broken
 		err := s.Delete(ctx, caller, id)
 		done := store.updates > 0 // nothing failed
@@ -333,7 +333,7 @@ func TestADeletedResponseThatFailedTakesItsItemsAlong(t *testing.T) {
 	is.NoErr(err)
 	before := keys(t, store)
 	for _, id := range []string{"resp_1", "resp_10"} {
-		put(t, s, &Draft{ID: id, Point: &Point{Conversation: c.ID}, Dead: true, Input: []Item{WithID(UserMessage("Hi"), s.newID)}})
+		put(t, s, &NewTurn{ID: id, Parent: &Parent{Conversation: c.ID}, Incomplete: true, Input: []Item{WithID(UserMessage("Hi"), s.newID)}})
 	}
 	is.NoErr(s.DeleteTurn(t.Context(), caller, "resp_1"))
 	_, input, _, err := s.GetTurn(t.Context(), caller, "resp_10")

@@ -108,7 +108,7 @@ func decodeNamespace(n *jsonin.Node, req *responses.Request) {
 
 // decodeCallable reads a function or a custom tool.
 func decodeCallable(n *jsonin.Node, namespace string, req *responses.Request) {
-	called := responses.Called{Namespace: namespace, Name: n.Field("name").Text(), Custom: n.Field("type").Text() == "custom"}
+	called := responses.ToolAlias{Namespace: namespace, Name: n.Field("name").Text(), Custom: n.Field("type").Text() == "custom"}
 	tool := decodeFunction(n)
 	if called.Custom {
 		tool = responses.CustomTool(called.Name, tool.Description, customRule(n.Field("format")))
@@ -123,10 +123,10 @@ func decodeCallable(n *jsonin.Node, namespace string, req *responses.Request) {
 	if !called.Custom && namespace == "" {
 		return
 	}
-	if req.Called == nil {
-		req.Called = map[string]responses.Called{}
+	if req.ToolAliases == nil {
+		req.ToolAliases = map[string]responses.ToolAlias{}
 	}
-	req.Called[tool.Name] = called
+	req.ToolAliases[tool.Name] = called
 }
 
 // customRule returns what the description of a custom tool says of the form of
@@ -172,7 +172,7 @@ func decodeToolChoice(n *jsonin.Node, req *responses.Request) {
 	}
 	name := chosenTool(n, req)
 	req.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: name}
-	if _, ok := req.Called[name]; ok {
+	if _, ok := req.ToolAliases[name]; ok {
 		req.ShownToolChoice = n.Raw()
 	}
 }

@@ -123,7 +123,7 @@ func (t *turn) compact(ctx context.Context) error {
 	}
 	t.emitter.add(item, item)
 	t.emitter.done(item, false)
-	t.compaction, t.kept = item, kept
+	t.plan.compaction, t.plan.behind = item, kept
 	return t.models.CheckWindow(ctx, t.info, t.request())
 }
 

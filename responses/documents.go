@@ -24,7 +24,7 @@ func (t *turn) readDocuments(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, id := range t.past.quotes {
+	for _, id := range t.plan.begins.quotes {
 		if err := t.readFile(ctx, id, true); err != nil {
 			return err
 		}
@@ -34,8 +34,8 @@ func (t *turn) readDocuments(ctx context.Context) error {
 			return err
 		}
 	}
-	if !maps.Equal(t.past.documents, t.documentsOf(t.past.quotes)) {
-		t.past = newTranscript(t.req.Instructions)
+	if !maps.Equal(t.plan.begins.documents, t.documentsOf(t.plan.begins.quotes)) {
+		t.plan.begins = newTranscript(t.req.Instructions)
 	}
 	return nil
 }

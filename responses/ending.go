@@ -17,21 +17,24 @@ import (
 // cannot be stored has failed, and is charged all the same.
 func (t *turn) end(ctx context.Context, err error) {
 	if err != nil {
-		t.dies(err)
+		t.fail(err)
 	}
 	r := t.response
 	r.CompletedAt = t.o.Now().Unix()
 	usage := t.meter.Usage()
 	r.Usage = &usage
-	t.settled = true
+	t.saving.charged = true
 	ctx = context.WithoutCancel(ctx)
 	r.events = t.emitter.sequence
-	if saveErr := t.save(ctx); saveErr != nil {
-		saveErr = t.saveLess(ctx, saveErr)
+	saveErr := t.save(ctx)
+	if saveErr != nil {
+		saveErr = t.saveReduced(ctx, saveErr)
+	}
+	if saveErr != nil {
 		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: a turn was not stored", slog.String("response", r.ID), slog.Any("err", saveErr))
 		if err == nil {
 			err = saveErr
-			t.dies(err)
+			t.fail(err)
 		}
 	}
 	if err != nil {
@@ -41,40 +44,68 @@ func (t *turn) end(ctx context.Context, err error) {
 	t.emitter.lifecycle(EventCompleted)
 }
 
-// saveLess charges a turn that could not be stored, and ends it without its
-// output where it is stored as running. It returns all that went wrong.
-func (t *turn) saveLess(ctx context.Context, err error) error {
-	if !t.store {
+// saveReduced ends a turn that could not be stored, and charges it: without its
+// output where it is stored as running, and otherwise it is charged alone. It returns
+// all that went wrong, and nil where the turn turns out to be stored.
+func (t *turn) saveReduced(ctx context.Context, err error) error {
+	if !t.saving.enabled {
 		return err
 	}
-	if t.live != nil && !errors.Is(err, conversations.ErrEnded) {
-		t.dies(err)
-		t.bare = true
-		again := t.save(ctx)
-		if again == nil {
+	if errors.Is(err, storage.ErrUnknown) {
+		stored, readErr := t.isStored(ctx)
+		if stored {
+			return nil
+		}
+		if readErr != nil {
+			t.logUncharged(ctx) // to charge it again might be to charge it twice
+			return errors.Join(err, readErr)
+		}
+	}
+	if t.saving.run != nil && !errors.Is(err, conversations.ErrEnded) {
+		t.fail(err)
+		t.saving.withoutOutput = true
+		second := t.save(ctx)
+		if second == nil {
 			return err
 		}
-		err = errors.Join(err, again)
+		err = errors.Join(err, second)
 	}
-	t.store = false
+	t.saving.enabled = false
 	t.response.Echo.Unstored = true
-	return errors.Join(err, t.save(ctx))
+	chargeErr := t.save(ctx)
+	if chargeErr != nil {
+		t.logUncharged(ctx)
+	}
+	return errors.Join(err, chargeErr)
+}
+
+// isStored reports whether the turn is stored as it has ended.
+func (t *turn) isStored(ctx context.Context) (bool, error) {
+	stored, _, _, err := t.o.Conversations.GetTurn(ctx, t.caller, t.response.ID)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil && !stored.Running, err
+}
+
+// logUncharged tells the operator what may not have been charged.
+func (t *turn) logUncharged(ctx context.Context) {
+	t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: usage could not be charged, or nobody knows whether it was",
+		slog.String("organization", t.caller.Organization), slog.Any("use", t.use()))
 }
 
 // settle charges what a turn has used that came to no end of its own, unless that
 // was done: nothing of it is stored.
 func (t *turn) settle(ctx context.Context) {
-	if t.settled || t.meter.Usage() == (model.Usage{}) {
+	if t.saving.charged || t.meter.Usage() == (model.Usage{}) {
 		return
 	}
-	t.settled = true
-	if _, err := t.o.Accounts.Charge(context.WithoutCancel(ctx), t.caller, t.use(), nil); err != nil {
-		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: usage was not charged", slog.String("response", t.response.ID), slog.Any("err", err))
-	}
+	t.saving.charged = true
+	t.o.Accounts.ChargeCut(ctx, t.caller, t.use())
 }
 
 // dies makes the response that of a turn that failed or was cancelled.
-func (t *turn) dies(err error) {
+func (t *turn) fail(err error) {
 	t.emitter.seal(conversations.Incomplete, "")
 	e := fault.From(err)
 	t.response.Status = Failed
@@ -89,8 +120,8 @@ func (t *turn) dies(err error) {
 // transaction: without its log-probabilities where it is too large with them.
 func (t *turn) save(ctx context.Context) error {
 	err := t.saveAll(ctx)
-	if errors.Is(err, storage.ErrTooLarge) && t.req.Logprobs && !t.short {
-		t.short = true
+	if errors.Is(err, storage.ErrTooLarge) && t.req.Logprobs && !t.saving.withoutLogprobs {
+		t.saving.withoutLogprobs = true
 		err = t.saveAll(ctx)
 	}
 	return err
@@ -98,7 +129,7 @@ func (t *turn) save(ctx context.Context) error {
 
 func (t *turn) saveAll(ctx context.Context) error {
 	r := t.response
-	if !t.store {
+	if !t.saving.enabled {
 		var also func(storage.Tx) error
 		if r.Status == Completed {
 			also = t.caller.Claim.Doing()
@@ -123,9 +154,9 @@ const keepAttempts = 3
 
 // saveStored charges the turn and stores it. It says whether to try again: events
 // that the store has lost are to be stored first.
-func (t *turn) saveStored(ctx context.Context, draft *conversations.Draft) (again bool, err error) {
+func (t *turn) saveStored(ctx context.Context, draft *conversations.NewTurn) (again bool, err error) {
 	r := t.response
-	page, unlock, err := t.lastPage(ctx, t.live, t.short)
+	page, unlock, err := t.lastPage(ctx, t.saving.run, t.saving.withoutLogprobs)
 	defer unlock()
 	if err != nil {
 		return false, err
@@ -143,22 +174,22 @@ func (t *turn) saveStored(ctx context.Context, draft *conversations.Draft) (agai
 		}
 		return t.o.Conversations.Write(tx, draft)
 	})
-	return t.live != nil && t.live.goBack(err), err
+	return t.saving.run != nil && t.saving.run.goBack(err), err
 }
 
-func (t *turn) draft(body json.RawMessage) *conversations.Draft {
+func (t *turn) draft(body json.RawMessage) *conversations.NewTurn {
 	r := t.response
-	d := &conversations.Draft{
-		ID: r.ID, Point: t.point, Begins: t.begins, Input: t.input, Output: r.Output,
-		Dead: r.Status != Completed, Begun: t.live != nil, Detached: t.req.Background, Body: body, CreatedAt: r.CreatedAt,
+	d := &conversations.NewTurn{
+		ID: r.ID, Parent: t.parent, NewConversation: t.newConversation, Input: t.input, Output: r.Output,
+		Incomplete: r.Status != Completed, Started: t.saving.run != nil, Detached: t.req.Background, Body: body, CreatedAt: r.CreatedAt,
 	}
 	if t.req.Background {
 		d.FirstEvent = firstKept
 	}
 	switch {
-	case t.bare:
+	case t.saving.withoutOutput:
 		d.Output = nil
-	case t.short:
+	case t.saving.withoutLogprobs:
 		d.Output = conversations.WithoutLogprobs(d.Output)
 	}
 	return d
@@ -179,7 +210,7 @@ func (t *turn) show(ctx context.Context) error {
 // open stores the turn as one that runs, if it is one that others may look at
 // while it does.
 func (t *turn) open(ctx context.Context) error {
-	if !t.store || !t.announced {
+	if !t.saving.enabled || !t.announced {
 		return nil
 	}
 	body, err := t.response.encodeBody()
@@ -189,7 +220,7 @@ func (t *turn) open(ctx context.Context) error {
 	if err := t.o.Conversations.Begin(ctx, t.caller, t.draft(body)); err != nil {
 		return err
 	}
-	t.live = t.running.add(t)
+	t.saving.run = t.running.add(t)
 	return nil
 }
 

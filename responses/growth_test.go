@@ -25,13 +25,15 @@ import (
 // What a long chain costs: each turn stores what was said in it, and reads its
 // history with as many scans as the first ones.
 
-// metered is a store that counts the scans begun and the bytes set.
+// metered is a store that counts the scans begun, the bytes set and the transactions
+// that read.
 type metered struct {
 	storage.Store
-	scans, bytes atomic.Int64
+	scans, bytes, views atomic.Int64
 }
 
 func (m *metered) View(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
+	m.views.Add(1)
 	return m.Store.View(ctx, ns, func(tx storage.Tx) error { return fn(&meteredTx{tx, m}) })
 }
 
@@ -111,7 +113,7 @@ func (c *chain) turn(t testing.TB, said string) (scans, bytes int64) {
 }
 
 // read reads the history behind the last turn.
-func (c *chain) read(t testing.TB) *conversations.Point {
+func (c *chain) read(t testing.TB) *conversations.Parent {
 	p, err := c.history.Continue(t.Context(), c.caller, c.last, "")
 	must(t, err)
 	return p

@@ -314,10 +314,10 @@ func (s *Service) lastPage(ctx context.Context, l *live, short bool) (page conve
 
 // detach begins to make the turn in the background.
 func (t *turn) detach(ctx context.Context) (*live, error) {
-	t.unrun()
+	t.place.keep()
 	ns := t.caller.Namespace()
 	if err := t.running.reserve(ns); err != nil {
-		t.release()
+		t.place.release()
 		return nil, err
 	}
 	var own context.Context
@@ -325,7 +325,7 @@ func (t *turn) detach(ctx context.Context) (*live, error) {
 	if err := t.open(ctx); err != nil {
 		t.cancel(nil)
 		t.running.unreserve(ns)
-		t.release()
+		t.place.release()
 		return nil, err
 	}
 	begun := make(chan struct{})
@@ -336,7 +336,7 @@ func (t *turn) detach(ctx context.Context) (*live, error) {
 				if err != nil {
 					return true // the last event has told of it
 				}
-				t.live.publish(event)
+				t.saving.run.publish(event)
 				if event.Type == EventInProgress {
 					close(begun)
 				}
@@ -345,11 +345,11 @@ func (t *turn) detach(ctx context.Context) (*live, error) {
 			return nil
 		})
 		if err != nil {
-			t.o.Log.LogAttrs(own, slog.LevelError, "responses: a background turn failed", slog.String("response", t.live.id), slog.Any("err", err))
+			t.o.Log.LogAttrs(own, slog.LevelError, "responses: a background turn failed", slog.String("response", t.saving.run.id), slog.Any("err", err))
 		}
 	})
 	<-begun
-	return t.live, nil
+	return t.saving.run, nil
 }
 
 func (l *live) publish(event Event) {

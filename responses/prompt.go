@@ -11,7 +11,7 @@ import (
 // entries are the history and the input. What was said before the last compaction
 // is left out, but the instructions among it.
 func (t *turn) entries() []conversations.Entry {
-	entries := t.point.Entries[:len(t.point.Entries):len(t.point.Entries)]
+	entries := t.parent.Entries[:len(t.parent.Entries):len(t.parent.Entries)]
 	entries = t.with(entries, t.input)
 	for i, e := range slices.Backward(entries) {
 		if _, ok := e.Item.(*conversations.Compaction); ok {
@@ -31,16 +31,16 @@ func (t *turn) with(entries []conversations.Entry, items []conversations.Item) [
 // request is what the model is sent next: the history, the input, and what the
 // turn has so far.
 func (t *turn) request() *model.Request {
-	messages := t.opening
+	messages := t.plan.opening
 	if len(t.response.Output) > 0 {
 		messages = t.messages()
 	} else if messages == nil {
 		messages = slices.Clip(t.messages())
-		t.opening = messages
+		t.plan.opening = messages
 	}
 	req := t.settings.Request(messages)
-	if t.longer != nil && t.prolongs() {
-		req.Memo, req.Same = t.longer.memo, len(t.longer.messages)
+	if t.plan.next != nil && t.plan.whole() {
+		req.Memo, req.Same = t.plan.next.memo, len(t.plan.next.messages)
 	}
 	req.Reasoning = true
 	req.Tenant, req.Whole = t.caller.Organization, !t.announced
@@ -50,16 +50,16 @@ func (t *turn) request() *model.Request {
 // messages builds the prompt of a request.
 func (t *turn) messages() []model.Message {
 	output := t.response.Output
-	if t.prolongs() {
-		return t.prolong(output)
+	if t.plan.whole() {
+		return t.extend(output)
 	}
 	entries := t.entries()
-	if t.cut > 0 {
-		entries = append(instructionsOf(entries[:t.cut]), entries[t.cut:]...)
+	if t.plan.leftOut > 0 {
+		entries = append(instructionsOf(entries[:t.plan.leftOut]), entries[t.plan.leftOut:]...)
 	}
-	if t.compaction != nil {
-		kept := entries[len(entries)-t.kept:]
-		entries = t.with(instructionsOf(entries[:len(entries)-t.kept]), []conversations.Item{t.compaction})
+	if t.plan.compaction != nil {
+		kept := entries[len(entries)-t.plan.behind:]
+		entries = t.with(instructionsOf(entries[:len(entries)-t.plan.behind]), []conversations.Item{t.plan.compaction})
 		entries, output = append(entries, kept...), output[1:]
 	}
 	entries = t.with(entries, output)
@@ -67,26 +67,23 @@ func (t *turn) messages() []model.Message {
 	return buildMessages(t.req.Instructions, entries, t.documents.Get)
 }
 
-// prolongs reports whether the prompt has all that there is.
-func (t *turn) prolongs() bool { return t.cut == 0 && t.compaction == nil }
-
-// prolong builds the prompt with all that there is, behind the transcript.
-func (t *turn) prolong(output []conversations.Item) []model.Message {
-	entries, prolongs := t.follows()
-	p := prompt{messages: t.past.messages}
-	if t.built {
+// extend builds the prompt with all that there is, behind the transcript.
+func (t *turn) extend(output []conversations.Item) []model.Message {
+	entries, extendable := t.follows()
+	p := prompt{messages: t.plan.begins.messages}
+	if t.plan.built {
 		p.messages = slices.Clip(p.messages) // what is behind them has been handed out
 	}
 	p.grow(ofTask(t.with(entries, output), t.settings.Model), t.documents.Get)
-	if prolongs && !t.built {
-		t.longer = t.prolonged(entries, p.messages, p.marks)
+	if extendable && !t.plan.built {
+		t.plan.next = t.extended(entries, p.messages, p.marks)
 	}
-	t.built = true
+	t.plan.built = true
 	return p.messages
 }
 
 // cutAt leaves entries out of the prompt; see [turn].
-func (t *turn) cutAt(n int) { t.cut, t.opening = n, nil }
+func (t *turn) cutAt(n int) { t.plan.leftOut, t.plan.opening = n, nil }
 
 // prompt turns items into the messages that a model reads. It only ever appends:
 // the messages for a turn begin with those for the turn before it and its

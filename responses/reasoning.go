@@ -25,8 +25,8 @@ func (t *thinking) add(text string) { t.text.WriteString(text) }
 
 // thought is what the model has thought for the call that begins now.
 func (t *turn) thought() conversations.Thought {
-	text := t.thinking.text.String()
-	t.thinking = thinking{}
+	text := t.round.thinking.text.String()
+	t.round.thinking = thinking{}
 	if text == "" || len(text) > maxThought {
 		return conversations.Thought{}
 	}
@@ -36,8 +36,8 @@ func (t *turn) thought() conversations.Thought {
 // showThought puts what the model has thought before what begins now into the
 // output, sealed, if the request asks for that. An answer can do without.
 func (t *turn) showThought(ctx context.Context) {
-	text := t.thinking.text.String()[t.thinking.shown:]
-	t.thinking.shown += len(text)
+	text := t.round.thinking.text.String()[t.round.thinking.shown:]
+	t.round.thinking.shown += len(text)
 	if !t.req.EncryptedReasoning || text == "" || len(text) > maxThought {
 		return
 	}

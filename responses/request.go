@@ -72,9 +72,9 @@ type Request struct {
 	// response; empty is [WebSearchPreview].
 	SearchType string
 
-	// Called says what the caller calls tools, by their name in Tools. A tool that
+	// ToolAliases says what the caller calls tools, by their name in Tools. A tool that
 	// is not in it is a function that everybody calls the same.
-	Called map[string]Called
+	ToolAliases map[string]ToolAlias
 
 	// ShownTools and ShownToolChoice are how the response shows the tools and the
 	// choice, as JSON, where that is not how Tools and ToolChoice are: the caller
@@ -159,9 +159,9 @@ func (r *Request) stored() bool { return r.Store == nil || *r.Store }
 // same input. A call of the history that the caller sends back beside it is left
 // out; with again, so is what the history has of answered calls: clients that
 // continue a conversation send all of a task each time.
-func matchCalls(history []conversations.Entry, input []conversations.Item, again bool) ([]conversations.Item, error) {
-	if again {
-		input = withoutAsked(history, input)
+func matchCalls(history []conversations.Entry, input []conversations.Item, dedup bool) ([]conversations.Item, error) {
+	if dedup {
+		input = dropResent(history, input)
 	}
 	var w waiting
 	var past answered
@@ -170,7 +170,7 @@ func matchCalls(history []conversations.Entry, input []conversations.Item, again
 		case *conversations.FunctionCall:
 			w.add(item)
 		case *conversations.FunctionCallOutput:
-			if call := w.answer(item.CallID); again && call != nil {
+			if call := w.answer(item.CallID); dedup && call != nil {
 				past.add(call, item)
 			}
 		}
@@ -180,7 +180,7 @@ func matchCalls(history []conversations.Entry, input []conversations.Item, again
 	for _, item := range input {
 		switch given := item.(type) {
 		case *conversations.FunctionCall:
-			if known[given.CallID] != nil || past.made(given) {
+			if known[given.CallID] != nil || past.hasCall(given) {
 				continue // sent back although the history has it
 			}
 			if !w.add(given) {
@@ -188,7 +188,7 @@ func matchCalls(history []conversations.Entry, input []conversations.Item, again
 			}
 		case *conversations.FunctionCallOutput:
 			call := w.answer(given.CallID)
-			if call == nil && past.said(given) {
+			if call == nil && past.hasOutput(given) {
 				continue
 			}
 			if call == nil {
@@ -222,14 +222,14 @@ func (a *answered) add(call *conversations.FunctionCall, output *conversations.F
 	(*a)[call.CallID] = answeredCall{call, output}
 }
 
-// made reports whether a call is one of them.
-func (a answered) made(c *conversations.FunctionCall) bool {
+// hasCall reports whether a call is one of them.
+func (a answered) hasCall(c *conversations.FunctionCall) bool {
 	past, ok := a[c.CallID]
 	return ok && past.call.Name == c.Name && past.call.Arguments == c.Arguments
 }
 
-// said reports whether an output is that of one of them.
-func (a answered) said(o *conversations.FunctionCallOutput) bool {
+// hasOutput reports whether an output is that of one of them.
+func (a answered) hasOutput(o *conversations.FunctionCallOutput) bool {
 	past, ok := a[o.CallID]
 	return ok && past.output.Same(o)
 }

@@ -23,9 +23,9 @@ const (
 	maxSearches = 4
 )
 
-// planned is a search whose arguments the model is writing. That is internal: no
+// plannedSearch is a search whose arguments the model is writing. That is internal: no
 // event shows it.
-type planned struct {
+type plannedSearch struct {
 	arguments strings.Builder
 	thought   conversations.Thought
 }
@@ -33,15 +33,15 @@ type planned struct {
 // endPlanning takes the search that the model has planned, if there is one, to
 // those of the round.
 func (t *turn) endPlanning() {
-	if t.planning == nil {
+	if t.round.planned == nil {
 		return
 	}
 	w := &conversations.WebSearch{
 		ID: t.o.NewID("ws"), Status: conversations.Incomplete, CallID: t.o.NewID("call"),
-		Queries: queries(t.planning.arguments.String()), Thought: t.planning.thought,
+		Queries: queries(t.round.planned.arguments.String()), Thought: t.round.planned.thought,
 	}
-	t.planning = nil
-	t.searches = append(t.searches, w)
+	t.round.planned = nil
+	t.round.searches = append(t.round.searches, w)
 }
 
 // queries reads the arguments of a search, as models write them: the list that
@@ -81,7 +81,7 @@ func (t *turn) searchesLeft() int {
 // unless ctx ends or the consumer stops.
 func (t *turn) search(ctx context.Context) {
 	most := t.searchesLeft()
-	for i, w := range t.searches {
+	for i, w := range t.round.searches {
 		if ctx.Err() != nil || t.emitter.stopped {
 			return
 		}

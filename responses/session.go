@@ -14,7 +14,7 @@ import (
 type Session struct {
 	s    *Service
 	id   string // of the response of the last turn, if it is remembered
-	last *conversations.Point
+	last *conversations.Parent
 }
 
 // NewSession returns a Session without turns.
@@ -27,7 +27,7 @@ func (n *Session) Remembers() bool { return n.id != "" }
 // Stream is [Service.Stream], but that the request may continue from the last
 // turn of the session. The sequence must be ranged over before the next call.
 func (n *Session) Stream(ctx context.Context, caller accounts.Caller, req *Request) (iter.Seq2[Event, error], error) {
-	var from *conversations.Point
+	var from *conversations.Parent
 	if n.id != "" && n.id == req.PreviousResponseID && !req.stored() {
 		from = n.last
 	}
@@ -39,9 +39,9 @@ func (n *Session) Stream(ctx context.Context, caller accounts.Caller, req *Reque
 	t.announced = true
 	return func(yield func(Event, error) bool) {
 		t.run(ctx, yield)
-		if r := t.response; !t.store && r.Status == Completed {
+		if r := t.response; !t.saving.enabled && r.Status == Completed {
 			n.id = r.ID
-			n.last = &conversations.Point{Conversation: r.Conversation, Lineage: nil, Entries: t.with(t.entries(), r.Output)}
+			n.last = &conversations.Parent{Conversation: r.Conversation, Lineage: nil, Entries: t.with(t.entries(), r.Output)}
 		}
 	}, nil
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 )
 
-// Called is what the caller of a request calls one of its tools, where that is
+// ToolAlias is what the caller of a request calls one of its tools, where that is
 // not the function that the model is offered.
-type Called struct {
+type ToolAlias struct {
 	Namespace string // that the function belongs to; empty is none
 	Name      string // there
 	Custom    bool   // a custom tool: its input is text, not JSON
@@ -74,12 +74,12 @@ func Qualified(namespace, name string) string {
 // unusual is what the name of a function cannot have.
 var unusual = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 
-// called returns what the caller calls the tool that models know by a name.
-func (r *Request) called(name string) Called {
-	if c, ok := r.Called[name]; ok {
+// alias returns what the caller calls the tool that models know by a name.
+func (r *Request) alias(name string) ToolAlias {
+	if c, ok := r.ToolAliases[name]; ok {
 		return c
 	}
-	return Called{Name: name}
+	return ToolAlias{Name: name}
 }
 
 // leaveOut takes web search out of the settings of a request where there is no
@@ -124,7 +124,7 @@ func (r *Request) Offered(namespace, name string) string {
 		return Qualified(namespace, name)
 	}
 	found := name
-	for offered, c := range r.Called {
+	for offered, c := range r.ToolAliases {
 		if c.Name != name {
 			continue
 		}

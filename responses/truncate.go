@@ -31,7 +31,7 @@ func (t *turn) fit(ctx context.Context) error {
 		return t.request()
 	})
 	t.cutAt(cut)
-	t.response.Truncated = t.cut - len(instructionsOf(entries[:t.cut]))
+	t.response.Truncated = t.plan.leftOut - len(instructionsOf(entries[:t.plan.leftOut]))
 	return err
 }
 

@@ -14,42 +14,84 @@ import (
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
-// turn is one turn in the making.
+// turn is one turn in the making. Each of its parts names the steps that write it;
+// every other step only reads it.
 type turn struct {
 	*Service
-	caller   accounts.Caller
-	req      *Request
-	settings generation.Settings // of the request
-	schema   *schema.Schema      // of the format, nil where it has none
-	info     model.Info
-	point    *conversations.Point
-	begins   bool // whether the turn begins its conversation
-	store    bool
-	release  func()      // lets the next turn of the conversation go on
-	unrun    func() bool // says that the turn is run, and releases itself
+	asked
+	origin
+	documents *generation.Documents // the files of the prompt; written by readDocuments
+	plan      promptPlan
+	round     round
+	saving    saving
 
-	announced bool  // the first event does not wait for the model
-	live      *live // where it is stored as running
-	bare      bool  // it is stored without its output
-	short     bool  // it is stored without the log-probabilities of its output
+	// What the turn has come to. The emitter and the meter fill both in while the
+	// model runs; end and fail say how the turn ended.
+	response *Response
+	emitter  emitter
+	meter    generation.Meter // of all calls of the model
 
-	input      []conversations.Item
-	compaction *conversations.Compaction // that the turn has made, the first of its output
-	kept       int                       // how many entries come behind it in the prompt
-	cut        int                       // how many entries are left out of the prompt, but the instructions among them
-	opening    []model.Message           // the prompt while there is no output, once it is built for the cut
-	past       *transcript               // what the prompt begins with
-	longer     *transcript               // what the next turn's begins with, where that is known
+	cancel context.CancelCauseFunc // ends the turn while it runs; written by run and detach
+}
+
+// asked is what the caller asked for. check writes it, and Stream, Create and detach
+// say whether the turn is announced.
+type asked struct {
+	caller    accounts.Caller
+	req       *Request
+	settings  generation.Settings // of the request
+	schema    *schema.Schema      // of the format, nil where it has none
+	info      model.Info
+	announced bool // the first event does not wait for the model
+}
+
+// origin is what the turn continues from, and what it adds to that. beginFrom and
+// prepare write it.
+type origin struct {
+	parent          *conversations.Parent
+	newConversation bool // the turn begins its conversation
+	input           []conversations.Item
+	place           place
+}
+
+// place is the turn's place in the queue of its conversation.
+type place struct {
+	release func()      // lets the next turn go on; may be called more than once
+	keep    func() bool // makes the turn itself release the place, at its end
+}
+
+// promptPlan is how the prompt is built of the history, the input and the output.
+// takeInput and readDocuments choose the transcript, fit and compact shorten the
+// prompt, and request remembers what it has built.
+type promptPlan struct {
+	begins     *transcript               // the prompt begins with it
+	next       *transcript               // the next turn's prompt begins with it, nil where that is not known
 	built      bool                      // the prompt has been built behind the transcript
-	documents  *generation.Documents
-	response   *Response
-	emitter    emitter
-	meter      generation.Meter           // of all rounds
-	settled    bool                       // what was used is charged, or was tried to be
-	searches   []*conversations.WebSearch // that the model asked for in this round
-	cancel     context.CancelCauseFunc    // ends it, while it runs
-	planning   *planned                   // the search whose arguments are coming in
-	thinking   thinking
+	opening    []model.Message           // the prompt while there is no output, nil where it must be built
+	leftOut    int                       // entries that are left out, but the instructions among them
+	compaction *conversations.Compaction // that the turn has made, the first of its output
+	behind     int                       // entries that come behind the compaction
+}
+
+// whole reports whether the prompt has everything that was said.
+func (p *promptPlan) whole() bool { return p.leftOut == 0 && p.compaction == nil }
+
+// round is what one call of the model has said beside the output. answer begins a
+// new one for each call.
+type round struct {
+	searches []*conversations.WebSearch // that the model asked for
+	planned  *plannedSearch             // the search whose arguments are coming in
+	thinking thinking
+}
+
+// saving is how the turn is stored and charged. check says whether it is stored,
+// open stores it as running, and the steps of its end (ending.go) write the rest.
+type saving struct {
+	enabled         bool  // the turn is stored
+	run             *live // nil where the turn is not stored as running
+	withoutOutput   bool
+	withoutLogprobs bool
+	charged         bool // what the turn used is charged, or charging it failed
 }
 
 // begin does everything that can refuse a request before a model is called. A
@@ -61,24 +103,23 @@ func (s *Service) begin(ctx context.Context, caller accounts.Caller, req *Reques
 
 // beginFrom is begin for a turn that continues from a point which is in no store;
 // nil is none.
-func (s *Service) beginFrom(ctx context.Context, caller accounts.Caller, req *Request, from *conversations.Point) (*turn, error) {
+func (s *Service) beginFrom(ctx context.Context, caller accounts.Caller, req *Request, from *conversations.Parent) (*turn, error) {
 	t, err := s.check(ctx, caller, req)
 	if err != nil {
 		return nil, err
 	}
-	t.point = from
+	t.parent = from
 	release := func() {}
 	if req.Conversation != "" {
 		if release, err = s.o.Conversations.Queue(ctx, caller, req.Conversation); err != nil {
 			return nil, err
 		}
 	}
-	if err := t.prepare(ctx); err != nil || !t.store {
+	if err := t.prepare(ctx); err != nil || !t.saving.enabled {
 		release()
 		return t, err
 	}
-	t.release = release
-	t.unrun = context.AfterFunc(ctx, release)
+	t.place = place{release: release, keep: context.AfterFunc(ctx, release)}
 	return t, nil
 }
 
@@ -107,15 +148,17 @@ func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Reques
 		return nil, err
 	}
 	return &turn{
-		Service: s, caller: caller, req: req, settings: settings, schema: compiled, info: info,
-		store: req.stored() && !caller.ZeroDataRetention, release: func() {}, unrun: func() bool { return true },
+		Service: s,
+		asked:   asked{caller: caller, req: req, settings: settings, schema: compiled, info: info},
+		origin:  origin{place: place{release: func() {}, keep: func() bool { return true }}},
+		saving:  saving{enabled: req.stored() && !caller.ZeroDataRetention},
 	}, nil
 }
 
 // prepare reads what the turn continues from and makes its first request.
 func (t *turn) prepare(ctx context.Context) (err error) {
-	if t.point == nil {
-		t.point, err = t.o.Conversations.Continue(ctx, t.caller, t.req.PreviousResponseID, t.req.Conversation)
+	if t.parent == nil {
+		t.parent, err = t.o.Conversations.Continue(ctx, t.caller, t.req.PreviousResponseID, t.req.Conversation)
 	}
 	if err != nil {
 		return err
@@ -123,12 +166,12 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 	if err := t.takeInput(ctx); err != nil {
 		return err
 	}
-	if t.begins = t.point.Conversation == ""; t.begins {
-		t.point.Conversation = t.o.NewID("conv")
+	if t.newConversation = t.parent.Conversation == ""; t.newConversation {
+		t.parent.Conversation = t.o.NewID("conv")
 	}
 	t.response = &Response{
-		ID: t.o.NewID("resp"), Conversation: t.point.Conversation, CreatedAt: t.o.Now().Unix(),
-		Status: InProgress, Echo: t.req.echo(t.store),
+		ID: t.o.NewID("resp"), Conversation: t.parent.Conversation, CreatedAt: t.o.Now().Unix(),
+		Status: InProgress, Echo: t.req.echo(t.saving.enabled),
 	}
 	if err := t.fit(ctx); err != nil {
 		return err
@@ -138,20 +181,20 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 
 // takeInput makes the turn's input of the request's.
 func (t *turn) takeInput(ctx context.Context) error {
-	items, err := t.o.Conversations.Receive(ctx, t.caller, "input", t.req.Input, t.point.Entries)
+	items, err := t.o.Conversations.Receive(ctx, t.caller, "input", t.req.Input, t.parent.Entries)
 	if err != nil {
 		return err
 	}
 	t.recall()
 	history := t.recent() // every call before that has its output
 	if slices.ContainsFunc(items, isCallOrOutput) {
-		history = t.point.Entries
+		history = t.parent.Entries
 	}
 	if t.input, err = matchCalls(history, items, t.req.Conversation != ""); err != nil {
 		return err
 	}
 	markCommentary(t.input)
-	if !t.req.compacting && !slices.ContainsFunc(t.input, says) {
+	if !t.req.compacting && !slices.ContainsFunc(t.input, isReadable) {
 		return fault.Invalidf("input", "input has nothing new that a model can read: images, reasoning and what the history has already are left out.")
 	}
 	return t.readDocuments(ctx)
@@ -165,15 +208,15 @@ func isCallOrOutput(item conversations.Item) bool {
 	return false
 }
 
-// says reports whether a model can read an item of the input.
-func says(item conversations.Item) bool {
+// isReadable reports whether a model can read an item of the input.
+func isReadable(item conversations.Item) bool {
 	m, ok := item.(*conversations.Message)
 	return !ok || len(m.Content) > 0
 }
 
 // checkSize refuses a turn that could not be stored, before a model works on it.
 func (t *turn) checkSize() error {
-	if !t.store {
+	if !t.saving.enabled {
 		return nil
 	}
 	if err := conversations.CheckSize(t.input); err != nil {
@@ -188,20 +231,20 @@ func (t *turn) checkSize() error {
 
 // run makes the turn.
 func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
-	t.unrun()
-	defer t.release()
+	t.place.keep()
+	defer t.place.release()
 	ctx, t.cancel = context.WithCancelCause(ctx)
 	defer t.cancel(nil)
 	t.emitter = emitter{yield: yield, response: t.response}
-	defer func() { t.running.remove(t.live) }()
+	defer func() { t.running.remove(t.saving.run) }()
 	defer t.settle(ctx) // also where the consumer panics
-	if t.live != nil {
+	if t.saving.run != nil {
 		t.emitter.begin()
 	}
 	running, done := t.o.Accounts.Running(ctx, t.caller)
 	defer done()
 	err := accounts.Cause(running, t.generate(running))
-	t.keep()
+	t.leaveTranscript()
 	if err != nil && t.emitter.sequence == 0 {
 		t.settle(ctx)
 		yield(Event{}, err)
@@ -236,7 +279,7 @@ func (t *turn) generate(ctx context.Context) error {
 			t.complete(conversations.Incomplete, MaxOutputTokens)
 			return nil
 		}
-		if len(t.searches) == 0 {
+		if len(t.round.searches) == 0 {
 			t.complete(conversations.Completed, "")
 			return nil
 		}
@@ -300,9 +343,9 @@ func (t *turn) calls() bool {
 // answer runs the model once and emits what it says. It returns why the answer
 // ended, or nothing where the consumer stopped.
 func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReason, error) {
-	t.searches, t.thinking = nil, thinking{}
+	t.round = round{}
 	var tokens []model.Logprob // of the text that comes next
-	for event, err := range t.asked(ctx, req) {
+	for event, err := range t.callModel(ctx, req) {
 		if err != nil {
 			return "", err
 		}
@@ -313,7 +356,7 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 		case model.Logprobs:
 			tokens = append(tokens, e.Tokens...)
 		case model.Reasoning:
-			t.thinking.add(e.Text)
+			t.round.thinking.add(e.Text)
 		case model.TextDelta:
 			t.endPlanning()
 			if t.emitter.message == nil {
@@ -325,13 +368,13 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 			t.endPlanning()
 			t.showThought(ctx)
 			if e.Name == searchName && searches(t.settings.Tools) {
-				t.planning = &planned{thought: t.thought()}
+				t.round.planned = &plannedSearch{thought: t.thought()}
 				break
 			}
 			t.emitter.callStart(t.newCall(e.Name))
 		case model.ToolCallDelta:
-			if t.planning != nil {
-				t.planning.arguments.WriteString(e.Arguments)
+			if t.round.planned != nil {
+				t.round.planned.arguments.WriteString(e.Arguments)
 				break
 			}
 			if t.emitter.call == nil {
@@ -352,9 +395,9 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 // newCall returns a call of the tool that the model knows by a name, under the
 // name that the caller has for it.
 func (t *turn) newCall(name string) *conversations.FunctionCall {
-	called := t.req.called(name)
+	alias := t.req.alias(name)
 	c := &conversations.FunctionCall{
-		Status: conversations.InProgress, Namespace: called.Namespace, Name: called.Name, Custom: called.Custom,
+		Status: conversations.InProgress, Namespace: alias.Namespace, Name: alias.Name, Custom: alias.Custom,
 		Thought: t.thought(),
 	}
 	c.ID = t.o.NewID(c.Prefix())
@@ -362,8 +405,8 @@ func (t *turn) newCall(name string) *conversations.FunctionCall {
 	return c
 }
 
-// asked asks the model once.
-func (t *turn) asked(ctx context.Context, req *model.Request) iter.Seq2[model.Event, error] {
+// callModel calls the model once.
+func (t *turn) callModel(ctx context.Context, req *model.Request) iter.Seq2[model.Event, error] {
 	generate := func(ctx context.Context) iter.Seq2[model.Event, error] {
 		return generation.Stream(ctx, t.models, req, t.schema, &t.meter)
 	}

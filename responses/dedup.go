@@ -7,12 +7,11 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 )
 
-// withoutAsked returns the input without the messages that it begins with, where
-// those are what the history's task began with: clients that continue a
-// conversation send all of the task each time, the question and every output so
-// far. They are known by what follows them: the output of a call that the history
+// dropResent removes leading input messages that the history already contains: some
+// clients resend the whole task with each tool output, the question and every output
+// so far. It recognises them by what follows: the output of a call that the history
 // has behind the same messages.
-func withoutAsked(history []conversations.Entry, input []conversations.Item) []conversations.Item {
+func dropResent(history []conversations.Entry, input []conversations.Item) []conversations.Item {
 	asked := slices.IndexFunc(input, func(item conversations.Item) bool { return !isAsked(item) })
 	if asked < 1 {
 		return input

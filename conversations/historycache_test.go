@@ -68,7 +68,7 @@ func TestHistoriesAreThoseOfTheStore(t *testing.T) {
 				return // deleted, or it failed
 			}
 			is.NoErr(err)
-			d := &Draft{ID: fmt.Sprint("resp_", n), Point: p, Dead: random.IntN(6) == 0}
+			d := &NewTurn{ID: fmt.Sprint("resp_", n), Parent: p, Incomplete: random.IntN(6) == 0}
 			for i := range 1 + random.IntN(3) {
 				d.Input = append(d.Input, WithID(UserMessage(fmt.Sprint(n, " ", i)), s.newID))
 				items = append(items, d.Input[i].ItemID())
@@ -107,7 +107,7 @@ func TestATurnReadsWhatIsNew(t *testing.T) {
 	for n := range 3 {
 		p, err := s.Continue(t.Context(), caller, "", id)
 		is.NoErr(err)
-		put(t, s, &Draft{ID: fmt.Sprint("resp_", n), Point: p, Input: []Item{WithID(UserMessage("more"), s.newID)}})
+		put(t, s, &NewTurn{ID: fmt.Sprint("resp_", n), Parent: p, Input: []Item{WithID(UserMessage("more"), s.newID)}})
 		store.scanned = 0
 		items, _ := said(t, s, fmt.Sprint("resp_", n), "")
 		is.Equal(len(items), 500+n+1)
@@ -153,7 +153,7 @@ func TestTurnsContinueFromOnePointAtOnce(t *testing.T) {
 			p, err := s.Continue(t.Context(), caller, "", c.ID)
 			for i := 0; err == nil && i < 10; i++ {
 				id := fmt.Sprintf("resp_%d_%d", n, i)
-				put(t, s, &Draft{ID: id, Point: p, Input: []Item{WithID(UserMessage(fmt.Sprint(n)), s.newID)}})
+				put(t, s, &NewTurn{ID: id, Parent: p, Input: []Item{WithID(UserMessage(fmt.Sprint(n)), s.newID)}})
 				if p, err = s.Continue(t.Context(), caller, id, ""); err != nil {
 					break
 				}
@@ -172,24 +172,24 @@ func TestTurnsContinueFromOnePointAtOnce(t *testing.T) {
 // TestKnownHistoriesAreBounded: of one organization and of all.
 func TestKnownHistoriesAreBounded(t *testing.T) {
 	is := is.New(t)
-	var r recent
+	var r historyCache
 	long := []Entry{{Item: UserMessage("long"), size: 1 << 20}}
 	for n := range 100 {
 		ns := storage.Namespace(fmt.Sprint("org_", n%5))
 		if n < 50 {
 			ns = "org_0"
 		}
-		r.keep(ns, Conversation{ID: fmt.Sprint("conv_", n)}, Lineage{{0, 1}}, long, 0)
-		is.True(r.bytes <= recentBytes)
-		is.True(r.of[ns].bytes <= recentOfOne)
+		r.add(ns, Conversation{ID: fmt.Sprint("conv_", n)}, Lineage{{0, 1}}, long, 0)
+		is.True(r.bytes <= historyCacheBytes)
+		is.True(r.byTenant[ns].bytes <= historyCacheOfOne)
 	}
-	known, rest, _ := r.begin("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}}, 0)
+	known, rest, _ := r.lookup("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}}, 0)
 	is.Equal(len(known), 1)
 	is.Equal(len(rest), 0)
-	known, _, _ = r.begin("org_0", Conversation{ID: "conv_1"}, Lineage{{0, 1}}, 0)
+	known, _, _ = r.lookup("org_0", Conversation{ID: "conv_1"}, Lineage{{0, 1}}, 0)
 	is.Equal(len(known), 0) // long ago
-	r.keep("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}}, []Entry{{Item: UserMessage(strings.Repeat("x", 9)), size: recentOfOne}}, 0)
-	known, _, _ = r.begin("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}}, 0)
+	r.add("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}}, []Entry{{Item: UserMessage(strings.Repeat("x", 9)), size: historyCacheOfOne}}, 0)
+	known, _, _ = r.lookup("org_4", Conversation{ID: "conv_99"}, Lineage{{0, 1}}, 0)
 	is.Equal(len(known), 0) // it would be all that is kept
 }
 
@@ -197,30 +197,30 @@ func TestKnownHistoriesAreBounded(t *testing.T) {
 // counts as part of that.
 func TestWhatIsKeptIsGivenOnce(t *testing.T) {
 	is := is.New(t)
-	var r recent
+	var r historyCache
 	c := Conversation{ID: "conv"}
 	entries := []Entry{{Seq: 0, Item: UserMessage("a"), size: 1}, {Seq: 1, Item: UserMessage("b"), size: 1}}
-	k := r.keep("org", c, Lineage{{0, 2}}, entries, 0)
+	k := r.add("org", c, Lineage{{0, 2}}, entries, 0)
 	bytes := r.bytes
-	r.keepMade(k, Kept{Made: "both", Entries: 2, Bytes: 1000})
+	r.setDerived(k, Derived{Value: "both", Entries: 2, Bytes: 1000})
 	is.Equal(r.bytes, bytes+1000)
-	_, _, kept := r.begin("org", c, Lineage{{0, 1}}, 0)
-	is.Equal(kept.Made, nil) // it is of more than this history begins with
-	_, _, kept = r.begin("org", c, Lineage{{0, 3}}, 0)
-	is.Equal(kept, Kept{Made: "both", Entries: 2, Bytes: 1000})
+	_, _, kept := r.lookup("org", c, Lineage{{0, 1}}, 0)
+	is.Equal(kept.Value, nil) // it is of more than this history begins with
+	_, _, kept = r.lookup("org", c, Lineage{{0, 3}}, 0)
+	is.Equal(kept, Derived{Value: "both", Entries: 2, Bytes: 1000})
 	is.Equal(r.bytes, bytes)
-	_, _, kept = r.begin("org", c, Lineage{{0, 3}}, 0)
-	is.Equal(kept.Made, nil) // somebody has it
+	_, _, kept = r.lookup("org", c, Lineage{{0, 3}}, 0)
+	is.Equal(kept.Value, nil) // somebody has it
 
-	r.keepMade(k, Kept{Made: "too large", Entries: 2, Bytes: recentOfOne})
+	r.setDerived(k, Derived{Value: "too large", Entries: 2, Bytes: historyCacheOfOne})
 	is.Equal(r.bytes, bytes)
-	r.keepMade(k, Kept{Made: "both", Entries: 2, Bytes: 1000})
+	r.setDerived(k, Derived{Value: "both", Entries: 2, Bytes: 1000})
 	is.Equal(r.bytes, bytes+1000)
-	later := r.keep("org", c, Lineage{{0, 2}}, entries, 0)
+	later := r.add("org", c, Lineage{{0, 2}}, entries, 0)
 	is.Equal(r.bytes, bytes)
-	r.keepMade(k, Kept{Made: "stale", Entries: 2, Bytes: 1000}) // its history has made room for another
+	r.setDerived(k, Derived{Value: "stale", Entries: 2, Bytes: 1000}) // its history has made room for another
 	is.Equal(r.bytes, bytes)
-	r.keepMade(later, Kept{Made: "of before", Entries: 2, Bytes: 1000})
-	_, _, kept = r.begin("org", Conversation{ID: "conv", removed: 1}, Lineage{{0, 2}}, 0)
-	is.Equal(kept.Made, nil) // an item was removed
+	r.setDerived(later, Derived{Value: "of before", Entries: 2, Bytes: 1000})
+	_, _, kept = r.lookup("org", Conversation{ID: "conv", removed: 1}, Lineage{{0, 2}}, 0)
+	is.Equal(kept.Value, nil) // an item was removed
 }
