@@ -52,7 +52,8 @@ type operation struct{ cancel context.CancelCauseFunc }
 // Running returns a context for an operation that has models work for a caller. It
 // ends with ctx, and before that, within a second, when the caller's key is
 // revoked, its organization suspended or deleted, or its balance or the key's
-// budget emptied, and when Options.MaxDuration is over: [Cause] is then the error
+// budget emptied, or when the store has failed for good, and when
+// Options.MaxDuration is over: [Cause] is then the error
 // that a new request would get, or an Upstream one with [CodeTimeout]. done must be
 // called in the end.
 func (s *Service) Running(ctx context.Context, c Caller) (limited context.Context, done func()) {
@@ -163,6 +164,9 @@ func (s *Service) check() bool {
 func (s *Service) mayRun(who payer, changed bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
+	if err := s.store.Writable(ctx); errors.Is(err, storage.ErrFailed) {
+		return err // what models still generate could never be charged
+	}
 	if changed {
 		if err := s.mayCall(ctx, who); err != nil {
 			return err
