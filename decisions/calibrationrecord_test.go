@@ -11,7 +11,6 @@ import (
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
 // TestStoredCalibrations reads a calibration as the program of commit 8c23509 wrote
@@ -38,9 +37,6 @@ func TestStoredCalibrations(t *testing.T) {
 	}
 	is := is.New(t)
 	f := newFixture(t, &modeltest.Script{})
-	store := memstore.New()
-	defer store.Close()
-	f.store = storage.Use(store)
 	is.NoErr(f.store.Update(t.Context(), f.caller.Namespace(), func(tx storage.Tx) error {
 		return tx.Set(calibrationKey(want.ID), []byte(golden))
 	}))

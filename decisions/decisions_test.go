@@ -45,7 +45,7 @@ func newFixture(t testing.TB, script *modeltest.Script) *fixture {
 		}
 	})
 	f := &fixture{
-		Service:  New(Options{Backend: script, Accounts: books, Concurrency: 3}),
+		Service:  New(Options{Backend: script, Accounts: books, Store: store, Concurrency: 3}),
 		script:   script,
 		accounts: books,
 	}

@@ -1,33 +1,62 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/matryer/is"
 	"github.com/tidwall/gjson"
+
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
 
 func TestCalibrations(t *testing.T) {
 	is := is.New(t)
-	texts := newCorpus(7, "sport", "music")
-	b := train(texts, 2000, 2000)
-	a := b.over(t, NewStore(t))
-	question := aboutWhat(texts.topics)
-	id, _ := a.calibrate(t, texts, 200)
+	var changed atomic.Bool
+	a := newDecisionAPI(t, &modeltest.Script{Scores: func(_ context.Context, req *model.ScoreRequest) (*model.Scores, error) {
+		p := 0.999 // sport, far surer than right
+		if strings.Contains(string(req.State[0].(model.Text)), "song") {
+			p = 0.01
+		}
+		if changed.Load() {
+			p = 0.5
+		}
+		return &model.Scores{Probabilities: []float64{p, 1 - p}, StateTokens: 1, QuestionTokens: 1}, nil
+	}})
+	const question = `{"type":"choice","instructions":"About what?","criteria":{"sport":null,"music":null}}`
+	var rows []string
+	for i := range 100 {
+		answer := "sport"
+		if i%10 == 0 {
+			answer = "music"
+		}
+		rows = append(rows, fmt.Sprintf(`{"state":"a game","answer":%q},{"state":"a song","answer":"music"}`, answer))
+	}
+	w := a.send("/v1/calibrations", `{"model":"svc-snap-preview","question":`+question+`,"rows":[`+strings.Join(rows, ",")+`]}`)
+	is.Equal(w.Code, 200)
+	id := gjson.Get(w.Body.String(), "id").Str
+	ask := func(state, more string) gjson.Result {
+		w := a.send("/v1/systemone", `{"model":"svc-snap-preview","state":"`+state+`","questions":{"q":`+question+`}`+more+`}`)
+		is.Equal(w.Code, 200)
+		return gjson.Get(w.Body.String(), "answers.q")
+	}
 	made := gjson.Parse(send(a.API, a.key, "GET", "/v1/calibrations/"+id, "").Body.String())
 	is.Equal(made.Get("object").Str, "calibration")
 	is.True(made.Get("metrics.ece.raw").Num > made.Get("metrics.ece.calibrated").Num)
 	is.Equal(made.Get("reliability.#").Int(), int64(10))
 	is.True(made.Get("thresholds.#").Int() > 0)
-	is.Equal(a.about(t, "w0", question, "").Calibration, id)
-	is.Equal(*a.about(t, strings.Repeat("w28 w29 w30 ", 20), question, `,"abstain_above_error":0.3`).Abstained, false)
-	is.Equal(*a.about(t, "w20", question, `,"abstain_above_error":0.1`).Abstained, true)
+	is.Equal(ask("a game", "").Get("calibration").Str, id)
+	is.Equal(ask("a song", `,"abstain_above_error":0.05`).Get("abstained").Raw, "false")
+	is.Equal(ask("a game", `,"abstain_above_error":0.05`).Get("abstained").Raw, "true")
 
 	// What refuses.
 	other := `{"type":"noul","instructions":"Is it?","criteria":{"true":["é"]}}`
-	w := a.send("/v1/systemone", `{"model":"svc-snap-preview","state":"x","abstain_above_error":0.1,"questions":{"q":`+other+`}}`)
+	w = a.send("/v1/systemone", `{"model":"svc-snap-preview","state":"x","abstain_above_error":0.1,"questions":{"q":`+other+`}}`)
 	is.Equal(w.Body.String(), `{"detail":{"error_type":"validation_error","message":"abstain_above_error: needs a calibration of the question \"q\""}}`)
 	for body, want := range map[string]string{
 		`"rows":[{"state":"x","answer":true}]`: "rows: must have 20 to 10000 rows",
@@ -54,9 +83,9 @@ func TestCalibrations(t *testing.T) {
 	is.Equal(send(a.API, a.key, "GET", "/v1/calibrations/"+id, "").Code, 200)
 
 	// Another model behind the same name: nothing is claimed of it.
-	b.changed.Store(true)
+	changed.Store(true)
 	is.Equal(send(a.API, a.key, "DELETE", "/v1/calibrations/"+id, "").Body.String(), `{"id":"`+id+`","object":"calibration.deleted","deleted":true}`)
-	is.Equal(a.about(t, "w0", question, "").Calibration, "")
+	is.True(!ask("a game", "").Get("calibration").Exists())
 	is.Equal(send(a.API, a.key, "GET", "/v1/calibrations/"+id, "").Code, 404)
 	w = a.send("/v1/systemone", `{"model":"svc-snap-preview","state":"w1","questions":{"q":`+other+`}}`)
 	is.Equal(w.Code, 409)

@@ -1,32 +1,25 @@
-package httpapi
+package decisions
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/decisions/calibration"
-	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
 
-// The tests of this file make thousands of decisions, always over a store in memory:
-// what they measure does not depend on the store.
-
-// TestCalibrationOfATrainedClassifier calibrates classifiers that are wrong about
-// their certainty in several ways, from 200 labels at a time, and holds the answers
-// against how likely fresh texts are about the topics that they name. Words that
-// come twice count twice, though the second says nothing new: where all do, this is
-// a temperature.
+// TestCalibrationOfATrainedClassifier calibrates classifiers whose certainty is
+// wrong in several ways, each from four draws of 200 labels, and compares the
+// answers with the true probabilities of fresh texts.
 func TestCalibrationOfATrainedClassifier(t *testing.T) {
 	two, four := []string{"sport", "music"}, []string{"sport", "music", "art", "law"}
 	unsure := func(_ int, x float64) float64 { return x / 5 }
 	for name, c := range map[string]struct {
 		topics      []string
 		texts       []int // trained on, by topic
-		twice       func(int) bool
-		bend        func(int, float64) float64
-		temperature bool
+		doubled     func(int) bool
+		distort     func(int, float64) float64
+		temperature bool // a temperature is the whole error
 	}{
 		"sure, of two":      {two, []int{2000, 2000}, nil, nil, true},
 		"unsure, of two":    {two, []int{2000, 2000}, nil, unsure, true},
@@ -39,48 +32,48 @@ func TestCalibrationOfATrainedClassifier(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			texts := newCorpus(7, c.topics...)
-			if c.twice != nil {
-				texts.twice = c.twice
+			if c.doubled != nil {
+				texts.doubled = c.doubled
 			}
 			b := train(texts, c.texts...)
-			b.bend = c.bend
-			a := b.over(t, memstore.New())
+			b.distort = c.distort
+			f := b.fixture(t)
 			const draws, fresh = 4, 400 // of labels, and of texts for each
-			got, was, methods := 0.0, 0.0, []string(nil)
+			after, before, methods := 0.0, 0.0, []calibration.Method(nil)
 			for range draws {
-				id, method := a.calibrate(t, texts, 200)
+				made := f.calibrateOn(t, texts, 200)
 				var calibrated, raw reliability
 				for range fresh {
 					text, _ := texts.draw()
-					truth, answer := texts.truth(text), a.about(t, text, aboutWhat(c.topics), "")
-					if answer.Calibration != id {
+					truth, answer := texts.truth(text), f.classify(t, text, c.topics, 0)
+					if answer.Calibration != made.ID {
 						t.Fatalf("got %+v", answer)
 					}
 					calibrated.add(answer.Confidence, truth[slices.Index(c.topics, answer.Choice)])
 					raw.add(answer.Raw.Confidence, truth[slices.Index(c.topics, answer.Raw.Choice)])
 				}
-				got, was, methods = got+calibrated.ece(fresh)/draws, was+raw.ece(fresh)/draws, append(methods, method)
+				after, before, methods = after+calibrated.ece(fresh)/draws, before+raw.ece(fresh)/draws, append(methods, made.Map.Method)
 			}
-			t.Logf("%v: ECE %.3f, was %.3f", methods, got, was)
-			if c.temperature && got > 0.03 || got > was+0.01 {
-				t.Errorf("%v: ECE %.4f, was %.4f", methods, got, was)
+			t.Logf("%v: ECE %.3f, was %.3f", methods, after, before)
+			if c.temperature && after > 0.03 || after > before+0.01 {
+				t.Errorf("%v: ECE %.4f, was %.4f", methods, after, before)
 			}
 		})
 	}
 }
 
-// TestThresholdsOfATrainedClassifier draws 1,000 times 200 of the classifier's
-// answers, learns a calibration with its thresholds from them, and counts how often
-// more of all answers above a threshold are wrong than it allows.
+// TestThresholdsOfATrainedClassifier draws 200 of the classifier's answers 1,000
+// times, learns a calibration with thresholds from each draw, and counts how often
+// more of all answers above a threshold are wrong than the threshold allows.
 func TestThresholdsOfATrainedClassifier(t *testing.T) {
 	texts := newCorpus(9, "sport", "music", "art")
-	a := train(texts, 2000, 2000, 2000).over(t, memstore.New())
+	f := train(texts, 2000, 2000, 2000).fixture(t)
 	all := make([]calibration.Row, 2000)
 	for i := range all {
 		text, topic := texts.draw()
-		answer := a.about(t, text, aboutWhat(texts.topics), "")
-		for _, name := range texts.topics {
-			all[i].P = append(all[i].P, answer.Probabilities[name])
+		answer := f.classify(t, text, texts.topics, 0)
+		for _, o := range answer.Outcomes {
+			all[i].P = append(all[i].P, o.Probability)
 		}
 		all[i].Right = topic
 	}
@@ -96,13 +89,7 @@ func TestThresholdsOfATrainedClassifier(t *testing.T) {
 		for _, threshold := range calibration.Thresholds(learned.ApplyAll(rows)) {
 			above, wrong := 0.0, 0.0
 			for _, row := range fitted {
-				best := 0
-				for i, p := range row.P {
-					if p > row.P[best] {
-						best = i
-					}
-				}
-				if row.P[best] >= threshold.Confidence {
+				if best := likeliest(row.P); row.P[best] >= threshold.Confidence {
 					if above++; best != row.Right {
 						wrong++
 					}
@@ -125,26 +112,25 @@ func TestThresholdsOfATrainedClassifier(t *testing.T) {
 	}
 }
 
-// TestDebiasOfATrainedClassifier asks one that likes early places in all orders
-// of four options.
+// TestDebiasOfATrainedClassifier asks a classifier that prefers early places in
+// every order of four options.
 func TestDebiasOfATrainedClassifier(t *testing.T) {
 	topics := []string{"sport", "music", "art", "law"}
 	texts := newCorpus(11, topics...)
 	b := train(texts, 2000, 2000, 2000, 2000)
-	b.bend = func(place int, x float64) float64 { return x/2 - 0.7*float64(place) }
-	a := b.over(t, memstore.New())
+	b.distort = func(place int, x float64) float64 { return x/2 - 0.7*float64(place) }
+	f := b.fixture(t)
 	for _, debias := range []int{1, 4} {
 		widest := 0.0
 		for range 5 {
 			text, _ := texts.draw()
 			least, most := map[string]float64{}, map[string]float64{}
 			for order := range permutations(topics) {
-				answer := a.about(t, text, aboutWhat(order), fmt.Sprintf(`,"debias":%d`, debias))
-				for name, p := range answer.Probabilities {
-					if _, seen := least[name]; !seen {
-						least[name], most[name] = p, p
+				for _, o := range f.classify(t, text, order, debias).Outcomes {
+					if _, seen := least[o.Name]; !seen {
+						least[o.Name], most[o.Name] = o.Probability, o.Probability
 					}
-					least[name], most[name] = min(least[name], p), max(most[name], p)
+					least[o.Name], most[o.Name] = min(least[o.Name], o.Probability), max(most[o.Name], o.Probability)
 				}
 			}
 			for name := range most {
@@ -153,7 +139,7 @@ func TestDebiasOfATrainedClassifier(t *testing.T) {
 		}
 		t.Logf("asked in %d orders each, answers differ by %.4f", debias, widest)
 		if debias == 1 && widest < 0.3 {
-			t.Errorf("it likes no place: %v", widest)
+			t.Errorf("the classifier prefers no place: %v", widest)
 		}
 		if debias > 1 && widest > 0.02 {
 			t.Errorf("answers differ by %v", widest)
