@@ -76,56 +76,6 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// TestThresholdsHold draws rows 1,000 times and compares the error above the
-// thresholds with the one that the distribution has.
-func TestThresholdsHold(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	all := distort(truth(random, 50000, 3), func(p []float64) []float64 { return temper(p, 0.6) })
-	sorted := byConfidence(all)
-	errorAbove := func(confidence float64) float64 {
-		n, _ := slices.BinarySearchFunc(sorted, confidence, func(o outcome, c float64) int {
-			if o.confidence >= c {
-				return -1
-			}
-			return 1
-		})
-		wrong := 0
-		for _, o := range sorted[:n] {
-			if !o.right {
-				wrong++
-			}
-		}
-		return float64(wrong) / float64(max(n, 1))
-	}
-	broken := map[float64]int{}
-	given := map[float64]int{}
-	const draws = 1000
-	for range draws {
-		rows := make([]Row, 500)
-		for i := range rows {
-			rows[i] = all[random.IntN(len(all))]
-		}
-		for _, threshold := range Thresholds(rows) {
-			if threshold.Error != 0.05 && threshold.Error != 0.1 && threshold.Error != 0.2 {
-				continue
-			}
-			given[threshold.Error]++
-			if errorAbove(threshold.Confidence) > threshold.Error {
-				broken[threshold.Error]++
-			}
-		}
-	}
-	if given[0.2] < draws/2 {
-		t.Errorf("only %d thresholds for an error of 0.2", given[0.2])
-	}
-	for rate, n := range broken {
-		if float64(n) > (1-certainty)*draws {
-			t.Errorf("the error %v is exceeded in %d of %d draws", rate, n, draws)
-		}
-	}
-	t.Logf("exceeded in %v of %d draws, given in %v", broken, draws, given)
-}
-
 func TestMeasure(t *testing.T) {
 	rows := []Row{{[]float64{0.9, 0.1}, 0}, {[]float64{0.8, 0.2}, 1}, {[]float64{0.3, 0.7}, 1}, {[]float64{0.45, 0.55}, 0}}
 	m, all := Measure(rows)
@@ -139,25 +89,5 @@ func TestMeasure(t *testing.T) {
 	}
 	if len(all) != bins || all[9].Count != 1 || all[8].Count != 1 || all[7].Count != 1 || all[5].Right != 0 {
 		t.Errorf("got %+v", all)
-	}
-}
-
-// TestBinomialTail compares with sums of the binomial distribution.
-func TestBinomialTail(t *testing.T) {
-	for _, n := range []int{1, 5, 59, 300} {
-		for wrong := range min(n, 40) {
-			for _, rate := range []float64{0.01, 0.05, 0.3, 0.5} {
-				want := 0.0
-				for k := range wrong + 1 {
-					all, _ := math.Lgamma(float64(n + 1))
-					one, _ := math.Lgamma(float64(k + 1))
-					other, _ := math.Lgamma(float64(n - k + 1))
-					want += math.Exp(all - one - other + float64(k)*math.Log(rate) + float64(n-k)*math.Log(1-rate))
-				}
-				if got := betaShare(float64(n-wrong), float64(wrong+1), 1-rate); math.Abs(got-want) > 1e-10 {
-					t.Errorf("%d of %d at %v: got %v, want %v", wrong, n, rate, got, want)
-				}
-			}
-		}
 	}
 }

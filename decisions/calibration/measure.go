@@ -77,7 +77,7 @@ func auroc(rows []Row) float64 {
 	right, wrong, above := 0.0, 0.0, 0.0
 	for i := 0; i < len(sorted); {
 		j, r, w := i, 0.0, 0.0
-		for ; j < len(sorted) && sorted[j].confidence == sorted[i].confidence; j++ {
+		for ; j < len(sorted) && Tied(sorted[j].confidence, sorted[i].confidence); j++ {
 			if sorted[j].right {
 				r++
 			} else {
@@ -108,95 +108,4 @@ func byConfidence(rows []Row) []outcome {
 	}
 	slices.SortStableFunc(sorted, func(a, b outcome) int { return compare(b.confidence, a.confidence) })
 	return sorted
-}
-
-// Threshold is the least confidence of answers of which, with a certainty of 95
-// %, no larger share than Error is wrong.
-type Threshold struct {
-	Error      float64 `json:"error"`
-	Confidence float64 `json:"confidence"`
-	Coverage   float64 `json:"coverage"` // share of the rows with at least that confidence
-}
-
-// certainty is that of a [Threshold].
-const certainty = 0.95
-
-// Errors are the error rates that thresholds are given for.
-var Errors = []float64{0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5}
-
-// Thresholds returns a threshold for each of [Errors] for which the rows are
-// enough. Rows are taken in from the most confident on, and for each of them the
-// exact binomial bound on the error so far has to hold, beginning where there are
-// enough rows for it to hold at all: a sequence of tests that is fixed before
-// their outcome, so that looking at many costs no certainty.
-func Thresholds(rows []Row) []Threshold {
-	sorted := byConfidence(rows)
-	found := []Threshold{}
-	for _, rate := range Errors {
-		first := int(math.Ceil(math.Log(1-certainty) / math.Log(1-rate)))
-		wrong, last := 0, 0
-		for i, o := range sorted {
-			if !o.right {
-				wrong++
-			}
-			if n := i + 1; n >= first {
-				if !holds(wrong, n, rate) {
-					break
-				}
-				last = n
-			}
-		}
-		// A threshold does not part rows of one confidence.
-		for last > 0 && last < len(sorted) && sorted[last].confidence == sorted[last-1].confidence {
-			last--
-		}
-		if last >= first {
-			found = append(found, Threshold{rate, sorted[last-1].confidence, float64(last) / float64(len(sorted))})
-		}
-	}
-	return found
-}
-
-// holds reports whether an error rate as high as rate would nearly never show so
-// few as wrong of n: in at most 1 of 20 times. It is the exact binomial tail.
-func holds(wrong, n int, rate float64) bool {
-	return wrong < n && betaShare(float64(n-wrong), float64(wrong+1), 1-rate) <= 1-certainty
-}
-
-// betaShare is the regularized incomplete beta function of x: the share of a beta
-// distribution below x, by its continued fraction.
-func betaShare(a, b, x float64) float64 {
-	if x <= 0 || x >= 1 {
-		return min(max(x, 0), 1)
-	}
-	if x > (a+1)/(a+b+2) { // where the fraction of the other side converges faster
-		return 1 - betaShare(b, a, 1-x)
-	}
-	all, _ := math.Lgamma(a + b)
-	one, _ := math.Lgamma(a)
-	other, _ := math.Lgamma(b)
-	front := math.Exp(all-one-other+a*math.Log(x)+b*math.Log(1-x)) / a
-	const most, close, small = 10_000, 1e-14, 1e-300
-	c, d := 1.0, 1/max(1-(a+b)*x/(a+1), small)
-	sum := d
-	for m := 1.0; m < most; m++ {
-		for _, term := range [2]float64{
-			m * (b - m) * x / ((a + 2*m - 1) * (a + 2*m)),
-			-(a + m) * (a + b + m) * x / ((a + 2*m) * (a + 2*m + 1)),
-		} {
-			d, c = 1+term*d, 1+term/c
-			if math.Abs(d) < small {
-				d = small
-			}
-			if math.Abs(c) < small {
-				c = small
-			}
-			d = 1 / d
-			sum *= d * c
-		}
-		if math.Abs(d*c-1) < close {
-			break
-		}
-	}
-	return front * sum
 }

@@ -128,7 +128,7 @@ func coverage(all []calibration.Row, rate float64) float64 {
 	wrong, covered := 0.0, 0
 	for i, o := range sorted {
 		wrong += o.wrong
-		last := i+1 == len(sorted) || sorted[i+1].confidence != o.confidence
+		last := i+1 == len(sorted) || !calibration.Tied(sorted[i+1].confidence, o.confidence)
 		if last && wrong <= rate*float64(i+1) {
 			covered = i + 1
 		}
