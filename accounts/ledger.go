@@ -256,6 +256,24 @@ func (s *Service) Afford(ctx context.Context, c Caller) error {
 	return s.checkTokens(c)
 }
 
+// AffordMore is [Service.Afford] for an operation that goes on. It returns NoCredits
+// where the balance does not cover what the operation has used so far, too, which is
+// charged when it ends.
+func (s *Service) AffordMore(ctx context.Context, c Caller, used Use) error {
+	if err := s.Afford(ctx, c); err != nil || s.own != nil {
+		return err
+	}
+	cost, err := s.Cost(used)
+	if err != nil {
+		return err
+	}
+	balance, err := s.Balance(ctx, c.Organization)
+	if err == nil && balance <= cost {
+		return errNoCredits()
+	}
+	return err
+}
+
 func errNoCredits() error {
 	return &fault.Error{Kind: fault.NoCredits, Code: CodeNoCredits, Message: "The organization has no credits left."}
 }

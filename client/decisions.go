@@ -113,6 +113,7 @@ type wireAnswer struct {
 	OrderVariation float64 `json:"order_variation"`
 	Calibration    string
 	Raw            *wireAnswer
+	Stale          bool `json:"calibration_stale"`
 	Abstained      bool
 }
 
@@ -124,7 +125,7 @@ func (a *wireAnswer) answer(name string) (decisions.Answer, error) {
 	}
 	one := decisions.Answer{
 		Name: name, Type: a.Type, Noul: a.Noul, Choice: a.Choice, Score: a.Score, Outcomes: outcomes, Confidence: a.Confidence,
-		OrderVariation: a.OrderVariation, Calibration: a.Calibration, Abstained: a.Abstained,
+		OrderVariation: a.OrderVariation, Calibration: a.Calibration, CalibrationStale: a.Stale, Abstained: a.Abstained,
 	}
 	if a.Raw != nil {
 		a.Raw.Type = a.Type

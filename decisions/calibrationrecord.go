@@ -22,6 +22,10 @@ type calibrationRecord struct {
 	Orders      int               `json:"orders,omitempty"`
 	Key         string            `json:"key"`
 	Canaries    []canaryRecord    `json:"canaries"`
+
+	RawThresholds bool     `json:"raw_thresholds,omitempty"`
+	Prompts       string   `json:"prompts,omitempty"`
+	Readings      []string `json:"readings,omitempty"`
 }
 
 // Their fields are those of the types that they are converted from.
@@ -71,7 +75,8 @@ func newCalibrationRecord(k *Calibration) calibrationRecord {
 		Thresholds:  each(k.Thresholds, func(t calibration.Threshold) thresholdRecord { return thresholdRecord(t) }),
 		Reliability: each(k.Reliability, func(b calibration.Bin) binRecord { return binRecord(b) }),
 		CreatedAt:   k.CreatedAt, Orders: k.Orders, Key: k.key,
-		Canaries: each(k.canaries, func(c canary) canaryRecord { return canaryRecord(c) }),
+		Canaries:      each(k.canaries, func(c canary) canaryRecord { return canaryRecord(c) }),
+		RawThresholds: k.rawThresholds, Prompts: k.prompts, Readings: k.readings,
 	}
 }
 
@@ -82,7 +87,8 @@ func (r calibrationRecord) calibration() *Calibration {
 		Thresholds:  each(r.Thresholds, func(t thresholdRecord) calibration.Threshold { return calibration.Threshold(t) }),
 		Reliability: each(r.Reliability, func(b binRecord) calibration.Bin { return calibration.Bin(b) }),
 		CreatedAt:   r.CreatedAt, Orders: r.Orders, key: r.Key,
-		canaries: each(r.Canaries, func(c canaryRecord) canary { return canary(c) }),
+		canaries:      each(r.Canaries, func(c canaryRecord) canary { return canary(c) }),
+		rawThresholds: r.RawThresholds, prompts: r.Prompts, readings: r.Readings,
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
+	"slices"
 	"strconv"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -36,11 +36,9 @@ func questionKey(model string, q *question) []byte {
 	return []byte(questionPrefix + model + " " + q.hash())
 }
 
-// The codes of errors about calibrations.
-const (
-	CodeCalibrationNotFound = "calibration_not_found"
-	CodeModelChanged        = "model_changed"
-)
+// CodeCalibrationNotFound is the code of the error about a calibration that does not
+// exist.
+const CodeCalibrationNotFound = "calibration_not_found"
 
 // MaxRows is how many rows a calibration is made of at most; the least is
 // calibration.MinRows.
@@ -73,29 +71,14 @@ type Calibration struct {
 	CreatedAt   int64 // Unix seconds
 	Orders      int   // in how many orders the question was asked, 0 for one
 
-	key      string // of the question
+	key      string   // of the question
+	prompts  string   // the form of the prompts it was made with; empty: unknown
+	readings []string // those of its rows; see model.Scores
 	canaries []canary
-}
 
-// canary is a state whose answer tells whether the model is still the same.
-type canary struct {
-	State string
-	P     []float64
-}
-
-const (
-	// keptCanaries are how many rows are kept to recognize the model by; it is asked
-	// about them again after canaryTime, and has changed where a probability has
-	// moved by more than canaryMoves.
-	keptCanaries = 4
-	canaryTime   = time.Hour
-	canaryMoves  = 0.05
-)
-
-// checks says when models were last seen to be those of calibrations.
-type checks struct {
-	mu sync.Mutex
-	at map[string]time.Time // by calibration; guarded by mu
+	// rawThresholds says that the confidence of the Thresholds is that of the model,
+	// before calibration. Only calibrations of older versions have others.
+	rawThresholds bool
 }
 
 // Calibrate asks a question about labelled states, learns from the answers what
@@ -124,29 +107,34 @@ func (s *Service) Calibrate(ctx context.Context, c accounts.Caller, n *NewCalibr
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Allow(info.ID); err != nil {
-		return nil, err
-	}
 	if s.store == nil || c.ZeroDataRetention {
 		return nil, &fault.Error{Kind: fault.Denied, Code: "zero_data_retention",
 			Message: "A calibration keeps some of its rows, which an organization with zero data retention does not allow."}
 	}
-	if err := s.accounts.Afford(ctx, c); err != nil {
+	if err := s.admit(ctx, c, info); err != nil {
 		return nil, err
 	}
 	running, done := s.accounts.Running(ctx, c)
 	defer done()
 	orders := max(info.Debias, 1)
-	answers, tokens, err := s.askEach(running, c, info, orders, &q, states)
+	asked, err := s.askEach(running, c, info, orders, &q, states)
+	if s.refusals.note(c.Organization, info.ID, err, s.now()) {
+		return nil, err // which is not charged
+	}
 	if err != nil {
-		s.accounts.ChargeCut(ctx, c, use(info, tokens))
+		s.accounts.ChargeCut(ctx, c, use(info, asked.tokens))
 		return nil, accounts.Cause(running, err)
 	}
-	made := newCalibration(n, info, &q, states, answers, rights)
+	made := newCalibration(n, info, &q, states, asked, rights)
 	made.ID, made.CreatedAt, made.Orders = s.newID("calib"), s.now().Unix(), orders
-	_, err = s.accounts.Charge(context.WithoutCancel(ctx), c, use(info, tokens), func(tx storage.Tx) error {
-		return errors.Join(storage.SetJSON(tx, calibrationKey(made.ID), newCalibrationRecord(made)), storage.SetJSON(tx, []byte(made.key), made.ID),
-			c.Claim.Did(tx, made.ID))
+	_, err = s.accounts.Charge(context.WithoutCancel(ctx), c, use(info, asked.tokens), func(tx storage.Tx) error {
+		if err := storage.SetJSON(tx, calibrationKey(made.ID), newCalibrationRecord(made)); err != nil {
+			return err
+		}
+		if err := storage.SetJSON(tx, []byte(made.key), made.ID); err != nil {
+			return err
+		}
+		return c.Claim.Did(tx, made.ID)
 	})
 	return made, err
 }
@@ -168,56 +156,81 @@ func labelled(q *question, rows []LabelledRow) (states []string, rights []int, e
 	return states, rights, nil
 }
 
-// askEach asks one question about each of several states and returns the
-// probabilities and the tokens of them all, the tokens also with an error.
-func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Info, orders int, q *question, states []string) ([][]float64, int, error) {
-	q.labels = s.models.Labels(ctx, info.ID, len(q.options))
-	answers, plans := make([][]float64, len(states)), make([]*plan, len(states))
-	own, leave := s.shares.join(c.Organization)
+// answers are those to one question about several states.
+type answers struct {
+	p        [][]float64
+	readings []string // all that the model was read by
+	tokens   int
+}
+
+// maxPrompts is how many bytes the prompts of a question about several states may
+// have together, without the states.
+const maxPrompts = 1 << 30
+
+// askEach asks one question about each of several states. The tokens of the answers
+// are set with an error, too.
+func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Info, orders int, q *question, states []string) (*answers, error) {
+	all := &answers{p: make([][]float64, len(states))}
+	first, err := s.plan(ctx, info, []question{*q}, orders)
+	if err != nil {
+		return all, err
+	}
+	size := 0
+	for _, p := range allOf(first) {
+		p.first.render = sync.OnceValues(p.first.render)
+		text, _ := p.first.render()
+		size += len(text)
+	}
+	if size > maxPrompts/len(states) {
+		return all, invalid("question", "has %d bytes, which is too much for %d rows", size, len(states))
+	}
+	plans, spent := make([]*plan, len(states)), new(atomic.Int64)
+	share, leave := s.shares.join(c.Organization)
 	defer leave()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.concurrency)
 	for i, state := range states {
 		group.Go(func() error {
 			return background.Recover(func() error {
-				p := parsed{state: state}
-				plans[i] = newPlan(q, orders)
-				base := model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix(), Memo: new(model.Memo)}
-				if err := s.checkWindow(ctx, info, base, plans[i:i+1]); err != nil {
+				plans[i] = first[0].repeat()
+				r := &run{service: s, caller: c, info: info, share: share, spent: spent,
+					base: baseOf(info, c, &parsed{state: state}), state: raw(state)}
+				if err := s.checkWindow(ctx, info, r.base, plans[i:i+1]); err != nil {
 					return err
 				}
-				if err := s.run(ctx, own, &subject{base: base, state: raw(state)}, plans[i:i+1]); err != nil {
+				if err := r.answer(ctx, plans[i:i+1]); err != nil {
 					return err
 				}
-				answers[i] = plans[i].result()
+				all.p[i] = plans[i].result()
 				return nil
 			})
 		})
 	}
-	err := group.Wait()
-	tokens := 0
+	err = group.Wait()
 	for i, p := range plans {
 		if p != nil {
-			tokens += inputTokens(plans[i : i+1])
+			all.tokens += inputTokens(plans[i : i+1])
+			all.readings = addReadings(all.readings, plans[i])
 		}
 	}
-	return answers, tokens, err
+	return all, err
 }
 
 // newCalibration learns from answers.
-func newCalibration(n *NewCalibration, info model.Info, q *question, states []string, answers [][]float64, rights []int) *Calibration {
-	rows := make([]calibration.Row, len(answers))
-	made := &Calibration{Model: info.ID, Asked: n.Asked, Rows: len(rows), key: string(questionKey(info.ID, q))}
+func newCalibration(n *NewCalibration, info model.Info, q *question, states []string, asked *answers, rights []int) *Calibration {
+	rows := make([]calibration.Row, len(asked.p))
+	made := &Calibration{Model: info.ID, Asked: n.Asked, Rows: len(rows), rawThresholds: true,
+		key: string(questionKey(info.ID, q)), prompts: promptForm, readings: asked.readings}
 	for i := range rows {
-		rows[i] = calibration.Row{P: answers[i], Right: rights[i]}
+		rows[i] = calibration.Row{P: asked.p[i], Right: rights[i]}
 		if i < keptCanaries {
-			made.canaries = append(made.canaries, canary{states[i], answers[i]})
+			made.canaries = append(made.canaries, canary{states[i], asked.p[i]})
 		}
 	}
 	made.Before, _ = calibration.Measure(rows)
+	made.Thresholds = calibration.Thresholds(rows)
 	var held [][]float64
 	made.Map, held = calibration.Choose(rows)
-	made.Thresholds = calibration.Thresholds(made.Map.ApplyAll(rows))
 	for i := range rows {
 		rows[i].P = held[i]
 	}
@@ -293,28 +306,32 @@ func (s *Service) view(ctx context.Context, c accounts.Caller, fn func(storage.T
 	return s.store.View(ctx, c.Namespace(), fn)
 }
 
-// calibrate bends the answers to questions that have a calibration. The model has
-// to be the one that the calibration was made with: where it is not, the error is
-// Conflict, since what the calibration says would not be true.
-func (s *Service) calibrate(ctx context.Context, c accounts.Caller, info model.Info, req *Request, plans []*plan, found []*Calibration, resp *Response) error {
+// calibrate replaces the answers to questions that have a calibration by calibrated
+// ones. A calibration that does not hold any more leaves them and marks them.
+func (s *Service) calibrate(ctx context.Context, r *run, req *Request, plans []*plan, found []*Calibration, resp *Response) error {
 	for i, p := range plans {
-		k := found[i]
+		k, raw := found[i], resp.Answers[i]
 		if k == nil {
 			if req.AbstainAboveError > 0 {
 				return invalid("abstain_above_error", "needs a calibration of the question %q", p.question.name)
 			}
 			continue
 		}
-		if err := s.recognize(ctx, c, info, p.question, k); err != nil {
+		holds, err := s.holds(ctx, r, p, k)
+		if err != nil {
 			return err
 		}
-		raw := resp.Answers[i]
-		bent := answer(p.question, k.Map.Apply(p.result()))
-		bent.OrderVariation, bent.Calibration, bent.Raw = raw.OrderVariation, k.ID, &raw
-		if req.AbstainAboveError > 0 {
-			bent.Abstained = bent.Least() < k.least(req.AbstainAboveError)
+		if !holds {
+			resp.Answers[i].CalibrationStale = true
+			resp.Answers[i].Abstained = req.AbstainAboveError > 0 // nothing is known of its error rate
+			continue
 		}
-		resp.Answers[i] = bent
+		calibrated := answer(p.question, k.Map.Apply(p.result()))
+		calibrated.OrderVariation, calibrated.Calibration, calibrated.Raw = raw.OrderVariation, k.ID, &raw
+		if req.AbstainAboveError > 0 {
+			calibrated.Abstained = !k.keeps(req.AbstainAboveError, &calibrated)
+		}
+		resp.Answers[i] = calibrated
 	}
 	return nil
 }
@@ -357,49 +374,17 @@ func nothingBegins(tx storage.Tx, prefix string) (bool, error) {
 	return true, nil
 }
 
-// recognize asks the model about rows of a calibration again, unless it was asked
-// lately.
-func (s *Service) recognize(ctx context.Context, c accounts.Caller, info model.Info, asked *question, k *Calibration) error {
-	s.checks.mu.Lock()
-	last, ok := s.checks.at[k.ID]
-	s.checks.mu.Unlock()
-	if now := s.now(); ok && now.Sub(last) < canaryTime {
-		return nil
+// keeps reports whether of answers as confident as this one no larger share than
+// rate is wrong.
+func (k *Calibration) keeps(rate float64, calibrated *Answer) bool {
+	confidence := calibrated.Least()
+	if k.rawThresholds {
+		confidence = calibrated.Raw.Least()
 	}
-	states := make([]string, len(k.canaries))
-	for i, row := range k.canaries {
-		states[i] = row.State
-	}
-	q := *asked
-	answers, _, err := s.askEach(ctx, c, info, max(k.Orders, 1), &q, states)
-	if err != nil {
-		return err
-	}
-	for i, p := range answers {
-		for j := range p {
-			if len(k.canaries[i].P) != len(p) || math.Abs(p[j]-k.canaries[i].P[j]) > canaryMoves {
-				return &fault.Error{Kind: fault.Conflict, Code: CodeModelChanged, Message: "The model " + info.ID +
-					" answers otherwise than when the calibration " + k.ID + " was made. Make a new one or delete it."}
-			}
-		}
-	}
-	s.checks.mu.Lock()
-	defer s.checks.mu.Unlock()
-	if s.checks.at == nil || len(s.checks.at) > maxPriors {
-		s.checks.at = map[string]time.Time{}
-	}
-	s.checks.at[k.ID] = s.now()
-	return nil
-}
-
-// least returns the least confidence of answers of which no larger share than
-// rate is wrong; more than 1 where the rows are too few to say.
-func (k *Calibration) least(rate float64) float64 {
-	confidence := math.Inf(1)
-	for _, t := range k.Thresholds {
+	for _, t := range slices.Backward(k.Thresholds) { // the errors rise
 		if t.Error <= rate {
-			confidence = t.Confidence // the errors rise
+			return t.Admits(confidence)
 		}
 	}
-	return confidence
+	return false
 }

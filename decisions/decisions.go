@@ -16,6 +16,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
@@ -52,6 +53,7 @@ type Service struct {
 	accounts    *accounts.Service
 	states      States
 	priors      priors
+	refusals    refusals
 	checks      checks
 	store       *storage.DB // nil: there are no calibrations
 	now         func() time.Time
@@ -82,17 +84,21 @@ func New(o Options) *Service {
 // endpoint names decisions in the ledger.
 const endpoint = "decisions"
 
-// Decide answers the questions of a request and charges the caller for its
-// input tokens before it returns; for a request that fails, of what models were asked.
+// MaxCalls is how many calls of the model one request may take. A request with more
+// questions may take one for each.
+const MaxCalls = 512
+
+// Decide answers the questions of a request and charges the caller for its input
+// tokens before it returns. A request that fails is charged for what models worked
+// on, except where the model does not answer with labels.
 //
-// Errors: Invalid for a request that breaks a rule of the interface or names a
-// model that does not decide, with the path to the fault as Param and before the
-// reason in the message; Denied for a model that the caller's key may not use;
-// NoCredits; NotFound for a state that refers to what is not there; Conflict where
-// a question has a calibration of another model than answers now; Rejected for a
-// request that does not fit the model's context window or leaves less than 1/128 of
-// it free; and those of the model. All calls of the model have ended when Decide
-// returns.
+// Errors: Invalid for a request that breaks a rule of the interface, takes more
+// than [MaxCalls] or names a model that does not decide, with the path to the fault
+// as Param and before the reason in the message; Denied for a model that the
+// caller's key may not use; NoCredits; NotFound for a state that refers to what does
+// not exist; Rejected for a request that does not fit the model's context window or
+// leaves less than 1/128 of it free; and those of the model. All calls of the model
+// have ended when Decide returns.
 func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (*Response, error) {
 	info, err := s.decider(req.Model)
 	if err != nil {
@@ -102,51 +108,39 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Allow(info.ID); err != nil {
-		return nil, err
-	}
-	if err := s.accounts.Afford(ctx, c); err != nil {
+	if err := s.admit(ctx, c, info); err != nil {
 		return nil, err
 	}
 	if err := s.resolve(ctx, c, p); err != nil {
 		return nil, err
 	}
-	plans := make([]*plan, len(p.questions))
-	for i := range p.questions {
-		p.questions[i].labels = s.models.Labels(ctx, info.ID, len(p.questions[i].options))
-		plans[i] = newPlan(&p.questions[i], cmp.Or(req.Debias, info.Debias, 1))
-	}
-	base := model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix(), Memo: new(model.Memo)}
-	if err := s.checkWindow(ctx, info, base, plans); err != nil {
-		return nil, err
-	}
-	about := &subject{base: base, state: p.raw, images: p.images, scored: p.examples != ""}
-	running, done := s.accounts.Running(ctx, c)
-	defer done()
-	own, leave := s.shares.join(c.Organization)
-	defer leave()
-	settled := false
-	defer func() {
-		if !settled {
-			s.accounts.ChargeCut(ctx, c, use(info, inputTokens(plans)))
-		}
-	}()
-	if err := s.run(running, own, about, plans); err != nil {
-		return nil, accounts.Cause(running, err)
-	}
-	found, err := s.calibrationsOf(ctx, c, info, req, plans)
+	plans, err := s.plan(ctx, info, p.questions, cmp.Or(req.Debias, info.Debias, 1))
 	if err != nil {
 		return nil, err
 	}
-	if info.PriorStates > 0 {
-		s.priors.take(c.Organization, info, plans, found)
+	running, done := s.accounts.Running(ctx, c)
+	defer done()
+	share, leave := s.shares.join(c.Organization)
+	defer leave()
+	r := &run{service: s, caller: c, info: info, share: share, spent: new(atomic.Int64),
+		base: baseOf(info, c, p), state: p.raw, images: p.images, scored: p.examples != ""}
+	if err := s.checkWindow(ctx, info, r.base, plans); err != nil {
+		return nil, err
 	}
-	resp := newResponse(info.ID, plans)
-	resp.Ordered, resp.Abstains = req.Debias > 0, req.AbstainAboveError > 0
-	if err := s.calibrate(running, c, info, req, plans, found, resp); err != nil {
+	err = r.answer(running, plans)
+	if s.refusals.note(c.Organization, info.ID, err, s.now()) {
+		return nil, err // which is not charged
+	}
+	if err != nil {
+		s.accounts.ChargeCut(ctx, c, use(info, inputTokens(plans)))
 		return nil, accounts.Cause(running, err)
 	}
-	settled = true // the model has done its work, also for who has gone meanwhile
+	resp, err := s.respond(running, r, req, plans)
+	if err != nil {
+		s.accounts.ChargeCut(ctx, c, use(info, inputTokens(plans)))
+		return nil, accounts.Cause(running, err)
+	}
+	// The model has done its work, also for a caller that has left meanwhile.
 	if _, err := s.accounts.Charge(context.WithoutCancel(ctx), c, use(info, resp.Usage.InputTokens), c.Claim.Doing()); err != nil {
 		return nil, err
 	}
@@ -157,7 +151,7 @@ func use(info model.Info, tokens int) accounts.Use {
 	return accounts.Use{Endpoint: endpoint, Model: info.ID, Kind: accounts.Decision, InputTokens: tokens}
 }
 
-// decider returns the model with an ID, which has to be one that decides.
+// decider returns the model with an ID, which must be one that decides.
 func (s *Service) decider(id string) (model.Info, error) {
 	if id == "" {
 		return model.Info{}, invalid("model", "is required")
@@ -169,16 +163,67 @@ func (s *Service) decider(id string) (model.Info, error) {
 	return info, nil
 }
 
+// admit returns an error where the caller may not have the model called.
+func (s *Service) admit(ctx context.Context, c accounts.Caller, info model.Info) error {
+	if err := c.Allow(info.ID); err != nil {
+		return err
+	}
+	if err := s.accounts.Afford(ctx, c); err != nil {
+		return err
+	}
+	return s.refusals.check(c.Organization, info.ID, s.now())
+}
+
+// baseOf returns what all questions about a state share.
+func baseOf(info model.Info, c accounts.Caller, p *parsed) model.ScoreRequest {
+	return model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix(), Memo: new(model.Memo)}
+}
+
+// plan plans the calls about questions. It counts them first: options, orders and
+// groups multiply.
+func (s *Service) plan(ctx context.Context, info model.Info, questions []question, orders int) ([]*plan, error) {
+	calls := 0
+	for i := range questions {
+		q := &questions[i]
+		q.labels = s.models.Labels(ctx, info.ID, len(q.options))
+		calls += q.calls(orders)
+	}
+	if most := max(MaxCalls, len(questions)); calls > most {
+		path := "questions"
+		if orders > 1 {
+			path = "debias"
+		}
+		return nil, invalid(path, "the request would take %d calls of the model, more than %d; ask fewer questions, options or orders", calls, most)
+	}
+	plans := make([]*plan, len(questions))
+	for i := range questions {
+		plans[i] = newPlan(&questions[i], orders)
+	}
+	return plans, nil
+}
+
+// maxTokenBytes is how many bytes of text are taken for a token at most, without
+// counting.
+const maxTokenBytes = 16
+
 // checkWindow refuses a request whose text and images, all questions together,
-// come close to the model's context window. The last 1/128 of it, 3,072 tokens
-// of 393,216, is kept free for what a chat template adds and for counts that are
-// estimates. As no tokenizer makes more tokens than there are bytes, tokens are
-// counted only where the length in bytes leaves a doubt.
+// come close to the model's context window. The last 1/128 of it, 3,072 tokens of
+// 393,216, stays free for what a chat template adds and for counts that are
+// estimates. Each question counts once, however often it is asked. No tokenizer
+// makes more tokens than there are bytes, so tokens are counted only where the
+// length in bytes leaves a doubt.
 func (s *Service) checkWindow(ctx context.Context, info model.Info, base model.ScoreRequest, plans []*plan) error {
+	most := info.Window() - info.Window()/128
 	var questions strings.Builder
 	var images []model.Part
 	for _, p := range leaves(plans) {
-		questions.WriteString(p.first.text + "\n")
+		text, _ := p.first.render()
+		questions.WriteString(text)
+		questions.WriteByte('\n')
+		if questions.Len()/maxTokenBytes > most {
+			return fault.ContextLength("The questions have more than %d tokens, but at most %d of the %d in the model's context window may be used.",
+				questions.Len()/maxTokenBytes, most, info.Window())
+		}
 		for _, image := range p.question.images {
 			images = append(images, image)
 		}
@@ -187,7 +232,6 @@ func (s *Service) checkWindow(ctx context.Context, info model.Info, base model.S
 		model.TextMessage(model.System, base.Instructions),
 		{Role: model.User, Parts: slices.Concat(base.State, images, []model.Part{model.Text(questions.String())})},
 	}}
-	most := info.Window() - info.Window()/128
 	if model.PromptTokens(req, func(text string) int { return len(text) }) <= most {
 		return nil
 	}
@@ -202,7 +246,22 @@ func (s *Service) checkWindow(ctx context.Context, info model.Info, base model.S
 	return nil
 }
 
-// newResponse folds the results of all plans.
+// respond returns the answers that plans have, calibrated where their questions
+// have a calibration.
+func (s *Service) respond(ctx context.Context, r *run, req *Request, plans []*plan) (*Response, error) {
+	found, err := s.calibrationsOf(ctx, r.caller, r.info, req, plans)
+	if err != nil {
+		return nil, err
+	}
+	if r.info.PriorStates > 0 {
+		s.priors.take(r.caller.Organization, r.info, plans, found)
+	}
+	resp := newResponse(r.info.ID, plans)
+	resp.Ordered, resp.Abstains = req.Debias > 0, req.AbstainAboveError > 0
+	return resp, s.calibrate(ctx, r, req, plans, found, resp)
+}
+
+// newResponse returns the answers that plans have.
 func newResponse(modelID string, plans []*plan) *Response {
 	resp := &Response{Model: modelID, Answers: make([]Answer, len(plans))}
 	for i, p := range plans {
@@ -211,19 +270,4 @@ func newResponse(modelID string, plans []*plan) *Response {
 	}
 	resp.Usage.InputTokens = inputTokens(plans)
 	return resp
-}
-
-// inputTokens are the tokens of plans about one state: those of the state once,
-// and of each question as often as it was asked.
-func inputTokens(plans []*plan) int {
-	tokens := 0
-	for _, p := range leaves(plans) {
-		if tokens, _ = p.first.used(); tokens > 0 {
-			break
-		}
-	}
-	for _, p := range allOf(plans) {
-		tokens += p.asked()
-	}
-	return tokens
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 )
 
-// about returns the question whether one option of q holds.
-func (q *question) about(o option) *question {
+// about returns the question whether an option of q, which is a Labels question,
+// holds.
+func (q *question) about(o *option) *question {
 	part := *q
-	part.kind, part.options = Noul, yesOrNo()
-	part.instructions = strings.TrimPrefix(q.instructions+"\nDoes this hold? "+describe(Choice, o), "\n")
+	part.kind, part.options, part.holds = Noul, yesOrNo(), o
 	return &part
 }
 
@@ -22,6 +22,7 @@ func parseExamples(examples []Example, questions []question) (string, error) {
 		return "", invalid("examples", "must have at most %d examples", MaxExamples)
 	}
 	var b strings.Builder
+	shown := shownTexts{}
 	for i, e := range examples {
 		path := "examples/" + strconv.Itoa(i)
 		state, err := parseState(e.State)
@@ -30,31 +31,48 @@ func parseExamples(examples []Example, questions []question) (string, error) {
 		}
 		b.WriteString("An example:\n" + model.Quote(state) + "\n")
 		for _, a := range e.Answers {
-			text, err := rightAnswer(path+"/answers/"+a.Question, a, questions)
+			q, at, err := rightAnswer(path+"/answers/"+a.Question, a, questions)
 			if err != nil {
 				return "", err
 			}
-			b.WriteString(text)
+			b.WriteString(shown.shorten(q.asked()))
+			b.WriteString("Right: " + shown.shorten(indent(describe(q.kind, q.options[at]))+"\n"))
 		}
 		b.WriteString("\n")
 	}
 	return b.String(), nil
 }
 
-// rightAnswer returns a question of the request and the answer that is right.
-func rightAnswer(path string, a ExampleAnswer, questions []question) (string, error) {
+// rightAnswer returns the question of an example's answer and the index of the
+// option that is right.
+func rightAnswer(path string, a ExampleAnswer, questions []question) (*question, int, error) {
 	for i := range questions {
-		q := &questions[i]
-		if q.name != a.Question {
-			continue
+		if q := &questions[i]; q.name == a.Question {
+			at, err := q.find(path, a.Value)
+			return q, at, err
 		}
-		at, err := q.find(path, a.Value)
-		if err != nil {
-			return "", err
-		}
-		return q.asked() + "Right: " + indent(describe(q.kind, q.options[at])) + "\n", nil
 	}
-	return "", invalid(path, "is not a question of the request")
+	return nil, 0, invalid(path, "is not a question of the request")
+}
+
+// shownTexts are the instructions and descriptions that examples have shown the
+// model in full. Examples repeat those of their questions: where they are long,
+// their beginning tells which is meant, and the prompt stays about as long as the
+// request.
+type shownTexts map[string]bool
+
+// repeatedLength is from how many bytes on a text that was shown is shortened.
+const repeatedLength = 400
+
+func (shown shownTexts) shorten(text string) string {
+	if len(text) <= repeatedLength {
+		return text
+	}
+	if !shown[text] {
+		shown[text] = true
+		return text
+	}
+	return strings.ToValidUTF8(text[:repeatedLength], "") + "…\n"
 }
 
 // find returns the index of the option that a right answer names.

@@ -59,11 +59,13 @@ func ask(q *question) (string, []model.Option) {
 	return b.String(), answers
 }
 
-// asked returns the line that says what is asked, which is empty where the
-// possible answers say it alone.
+// asked returns the line that says what is asked. It is empty where the possible
+// answers say it alone.
 func (q *question) asked() string {
 	described := func(o option) bool { return o.description != nil }
 	switch {
+	case q.holds != nil:
+		return strings.TrimPrefix(q.instructions+"\nDoes this hold? "+describe(Choice, *q.holds)+"\n", "\n")
 	case q.instructions != "":
 		return q.instructions + "\n"
 	case q.kind == Noul && !slices.ContainsFunc(q.options, described):
@@ -134,16 +136,13 @@ func (q *question) inOrder(order []int) *question {
 	return &moved
 }
 
-// orders returns the further orders in which q is asked so that there are count
-// of them, or as many as it has: shifts evenly apart, and of a scale, which has a
-// direction, the opposite one.
+// orders returns the further orders in which q is asked for orderCount(count)
+// orders in all: shifts evenly apart, and for a scale, which has a direction, the
+// opposite order.
 func (q *question) orders(count int) [][]int {
 	n := len(q.options)
+	count = q.orderCount(count)
 	var orders [][]int
-	if q.kind == Score {
-		count = min(count, 2)
-	}
-	count = min(count, n)
 	for k := 1; k < count; k++ {
 		order := make([]int, n)
 		for i := range order {
@@ -154,6 +153,29 @@ func (q *question) orders(count int) [][]int {
 		orders = append(orders, order)
 	}
 	return orders
+}
+
+// orderCount returns in how many orders q is asked where count are wanted: at most
+// as many as it has options, and a scale in two.
+func (q *question) orderCount(count int) int {
+	if q.kind == Score {
+		count = min(count, 2)
+	}
+	return min(count, len(q.options))
+}
+
+// grouped reports whether q has more options than one call can ask about.
+func (q *question) grouped() bool { return len(q.options) > max(model.MaxLabels, len(q.labels)) }
+
+// calls returns how many calls of the model q takes at most, in several orders.
+func (q *question) calls(orders int) int {
+	switch {
+	case q.kind == Labels:
+		return len(q.options) * min(orders, len(yesOrNo()))
+	case q.grouped():
+		return (1 + len(split(q.options))) * q.orderCount(orders)
+	}
+	return q.orderCount(orders)
 }
 
 // describe returns an answer in words: its name, except for a level's, which is

@@ -48,12 +48,17 @@ type Answer struct {
 	// orders in which the question was asked; 0 where it was asked in one.
 	OrderVariation float64
 
-	// Calibration is the ID of the calibration that the probabilities were bent by,
-	// empty for none, and Raw the answer without it. Abstained says that the answer
-	// does not keep the error rate that the caller asked for.
-	Calibration string
-	Raw         *Answer
-	Abstained   bool
+	// Calibration is the ID of the calibration that was applied, empty for none, and
+	// Raw the answer without it. CalibrationStale says that the question has a
+	// calibration that does not hold any more, since the model or the way of reading
+	// it has changed, and was not applied.
+	Calibration      string
+	Raw              *Answer
+	CalibrationStale bool
+
+	// Abstained says that the answer does not keep the error rate that the caller
+	// asked for.
+	Abstained bool
 }
 
 // Outcome is one possible answer and its probability.
@@ -143,6 +148,9 @@ func (a *Answer) write(w *jsonout.Writer, r *Response) {
 		w.Name("raw").Object()
 		a.Raw.writeNumbers(w)
 		w.EndObject()
+	}
+	if a.CalibrationStale {
+		w.Name("calibration_stale").Bool(true)
 	}
 	if r.Abstains {
 		w.Name("abstained").Bool(a.Abstained)

@@ -63,8 +63,8 @@ func TestCalibrationOfATrainedClassifier(t *testing.T) {
 }
 
 // TestThresholdsOfATrainedClassifier draws 200 of the classifier's answers 1,000
-// times, learns a calibration with thresholds from each draw, and counts how often
-// more of all answers above a threshold are wrong than the threshold allows.
+// times, learns thresholds from each draw, and counts how often more of all answers
+// above a threshold are wrong than the threshold allows.
 func TestThresholdsOfATrainedClassifier(t *testing.T) {
 	texts := newCorpus(9, "sport", "music", "art")
 	f := train(texts, 2000, 2000, 2000).fixture(t)
@@ -84,12 +84,10 @@ func TestThresholdsOfATrainedClassifier(t *testing.T) {
 		for i := range rows {
 			rows[i] = all[texts.random.IntN(len(all))]
 		}
-		learned, _ := calibration.Choose(rows)
-		fitted := learned.ApplyAll(all)
-		for _, threshold := range calibration.Thresholds(learned.ApplyAll(rows)) {
+		for _, threshold := range calibration.Thresholds(rows) {
 			above, wrong := 0.0, 0.0
-			for _, row := range fitted {
-				if best := likeliest(row.P); row.P[best] >= threshold.Confidence {
+			for _, row := range all {
+				if best := likeliest(row.P); threshold.Admits(row.P[best]) {
 					if above++; best != row.Right {
 						wrong++
 					}
@@ -104,6 +102,9 @@ func TestThresholdsOfATrainedClassifier(t *testing.T) {
 	t.Logf("given %v, exceeded %v of %d", given, broken, draws)
 	if given[0.2] < draws/2 {
 		t.Errorf("only %d thresholds for an error of 0.2", given[0.2])
+	}
+	if given[0.3] < draws*9/10 {
+		t.Errorf("only %d thresholds for an error of 0.3", given[0.3])
 	}
 	for rate, n := range broken {
 		if n > draws/20 {

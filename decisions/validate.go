@@ -24,6 +24,7 @@ type question struct {
 	options      []option
 	images       []model.Image // of the question alone
 	labels       []string      // of a choice; fewer than its options where it is asked in groups
+	holds        *option       // of a part of a Labels question: the option that it is about; nil for others
 	order        []int         // where the options stood in the question asked; nil: as they stand
 }
 

@@ -21,7 +21,7 @@ func TestCalibrations(t *testing.T) {
 	a := newDecisionAPI(t, &modeltest.Script{Scores: func(_ context.Context, req *model.ScoreRequest) (*model.Scores, error) {
 		p := 0.999 // sport, far surer than right
 		if strings.Contains(string(req.State[0].(model.Text)), "song") {
-			p = 0.01
+			p = 0.0001
 		}
 		if changed.Load() {
 			p = 0.5
@@ -88,6 +88,7 @@ func TestCalibrations(t *testing.T) {
 	is.True(!ask("a game", "").Get("calibration").Exists())
 	is.Equal(send(a.API, a.key, "GET", "/v1/calibrations/"+id, "").Code, 404)
 	w = a.send("/v1/systemone", `{"model":"svc-snap-preview","state":"w1","questions":{"q":`+other+`}}`)
-	is.Equal(w.Code, 409)
-	is.True(strings.Contains(w.Body.String(), `"error_type":"model_changed"`))
+	is.Equal(w.Body.String(), `{"model":"svc-snap-preview","answers":{"q":{"type":"noul","noul":0.5,"calibration_stale":true}},"usage":{"input_tokens":2,"output_tokens":0}}`)
+	w = a.send("/v1/decisions", `{"model":"svc-snap-preview","input":"w1","abstain_above_error":0.5,"questions":[{"type":"predicate","instructions":"Is it?"}]}`)
+	is.Equal(w.Code, 400) // another question
 }

@@ -409,6 +409,9 @@ func (q *listQuestion) write(w *jsonout.Writer, r *decisions.Response, a *decisi
 		q.writeNumbers(w, a.Raw)
 		w.EndObject()
 	}
+	if a.CalibrationStale {
+		w.Name("calibration_stale").Bool(true)
+	}
 	if r.Abstains {
 		w.Name("abstained").Bool(a.Abstained)
 	}

@@ -1,0 +1,128 @@
+package decisions
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-506d8e5d/svc/model"
+)
+
+// promptForm identifies the form of the prompts that this version makes: it changes
+// with their wording, and calibrations made with other prompts do not hold.
+var promptForm = func() string {
+	h := sha256.New()
+	h.Write([]byte(instructions))
+	h.Write([]byte((&parsed{state: "state"}).prefix()[0].(model.Text)))
+	descriptions := [2]json.RawMessage{[]byte(`"one"`), []byte(`"two"`)}
+	for _, kind := range []Type{Noul, Choice, Score} {
+		q := &question{kind: kind, instructions: "instructions", options: yesOrNo(), labels: model.Letters}
+		for i := range q.options {
+			q.options[i].description = descriptions[i]
+		}
+		text, _ := ask(q)
+		h.Write([]byte(text))
+		text, _ = askGroups(q, [][]option{q.options[:1], q.options[1:]})
+		h.Write([]byte(text))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}()
+
+// canary is a state that a calibration was made from. The model's answer to it tells
+// whether the model is still the same.
+type canary struct {
+	State string
+	P     []float64
+}
+
+const (
+	// keptCanaries is how many rows of a calibration are kept to recognize the model.
+	keptCanaries = 4
+	// canaryTime is how long the outcome of asking about them holds.
+	canaryTime = time.Hour
+	// canaryMoves is the change of a probability by which the model is another one.
+	canaryMoves = 0.05
+)
+
+// checks caches whether models still answer as calibrations say.
+type checks struct {
+	mu sync.Mutex
+	by map[string]check // by calibration; guarded by mu
+}
+
+type check struct {
+	at   time.Time
+	same bool
+}
+
+// addReadings adds the readings of a plan's answers to a list of distinct ones.
+func addReadings(readings []string, p *plan) []string {
+	for _, c := range answered([]*plan{p}) {
+		if !slices.Contains(readings, c.scores.Reading) {
+			readings = append(readings, c.scores.Reading)
+		}
+	}
+	return readings
+}
+
+// holds reports whether a calibration says something of the answer that a plan has:
+// prompts and readings are those that it was made with, and the model still answers
+// the same to some of its rows.
+func (s *Service) holds(ctx context.Context, r *run, p *plan, k *Calibration) (bool, error) {
+	if k.prompts != "" && k.prompts != promptForm {
+		return false, nil
+	}
+	for _, reading := range addReadings(nil, p) {
+		if len(k.readings) > 0 && !slices.Contains(k.readings, reading) && !slices.Contains(k.readings, "") {
+			return false, nil
+		}
+	}
+	return s.recognize(ctx, r, p.question, k)
+}
+
+// recognize asks the model about rows of a calibration again, unless it was asked
+// lately, and reports whether the answers are the same.
+func (s *Service) recognize(ctx context.Context, r *run, asked *question, k *Calibration) (bool, error) {
+	s.checks.mu.Lock()
+	last, ok := s.checks.by[k.ID]
+	s.checks.mu.Unlock()
+	if ok && s.now().Sub(last.at) < canaryTime {
+		return last.same, nil
+	}
+	states := make([]string, len(k.canaries))
+	for i, row := range k.canaries {
+		states[i] = row.State
+	}
+	answers, err := s.askEach(ctx, r.caller, r.info, max(k.Orders, 1), asked, states)
+	if err != nil {
+		return false, err
+	}
+	now := check{s.now(), k.matches(answers)}
+	s.checks.mu.Lock()
+	defer s.checks.mu.Unlock()
+	if s.checks.by == nil || len(s.checks.by) > maxPriors {
+		s.checks.by = map[string]check{}
+	}
+	s.checks.by[k.ID] = now
+	return now.same, nil
+}
+
+// matches reports whether answers about the canaries are as they were.
+func (k *Calibration) matches(asked *answers) bool {
+	for i, p := range asked.p {
+		if len(k.canaries[i].P) != len(p) {
+			return false
+		}
+		for j := range p {
+			if math.Abs(p[j]-k.canaries[i].P[j]) > canaryMoves {
+				return false
+			}
+		}
+	}
+	return true
+}
