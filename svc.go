@@ -222,7 +222,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	s.background.Go(func() { s.recoverAlways(s.lifecycle.cancelled) })
 	s.background.Go(func() { s.sweep(s.lifecycle.cancelled) })
 	if s.cluster.Shared() {
-		s.background.Go(func() { background.Every(s.lifecycle.cancelled, clearEvery, nil, s.conversations.ClearLines) })
+		s.background.Go(func() { background.Every(s.lifecycle.cancelled, clearEvery, nil, s.conversations.ClearQueues) })
 	}
 	return s, nil
 }

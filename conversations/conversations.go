@@ -59,7 +59,7 @@ type Service struct {
 	anyItems bool
 
 	queues    queues
-	tickets   tickets
+	places    places
 	histories historyCache
 }
 

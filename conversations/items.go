@@ -383,7 +383,7 @@ func locate(tx storage.Tx, item string) (conversation string, seq uint64, err er
 	if err != nil {
 		return "", 0, err
 	}
-	return parsePlace(value)
+	return parseIndexValue(value)
 }
 
 // deleted reports whether an addressable item was there and has been deleted from

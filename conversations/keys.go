@@ -34,7 +34,7 @@ const (
 	eventPrefix        = "v/e/"
 	leftoverPrefix     = "v/y/"
 	deletedPrefix      = "v/d/"
-	linePrefix         = "v/q/"
+	queuePrefix        = "v/q/"
 )
 
 // maxID is longer than any ID of ours: a longer one exists nowhere.
@@ -45,7 +45,7 @@ func headKey(id string) []byte         { return []byte(headPrefix + id) }
 func indexKey(item string) []byte      { return []byte(indexPrefix + item) }
 func turnKey(id string) []byte         { return []byte(turnPrefix + id) }
 func leaseKey(turn string) []byte      { return []byte(leasePrefix + turn) }
-func lineKey(id string) []byte         { return []byte(linePrefix + id) }
+func queueKey(id string) []byte        { return []byte(queuePrefix + id) }
 func deletedKey(id string) []byte      { return []byte(deletedPrefix + id) }
 
 // itemsOf is the prefix of a conversation's items.
@@ -83,12 +83,12 @@ func numbered(prefix []byte, seq uint64) []byte { return binary.BigEndian.Append
 
 func itemKey(conversation string, seq uint64) []byte { return numbered(itemsOf(conversation), seq) }
 
-// place is the value of an index key: the item's key without its prefix.
-func place(conversation string, seq uint64) []byte {
+// indexValue is the value of an index key: the item's key without its prefix.
+func indexValue(conversation string, seq uint64) []byte {
 	return itemKey(conversation, seq)[len(itemPrefix):]
 }
 
-func parsePlace(value []byte) (conversation string, seq uint64, err error) {
+func parseIndexValue(value []byte) (conversation string, seq uint64, err error) {
 	n := len(value) - 9
 	if n < 1 || value[n] != '/' {
 		return "", 0, errors.New("conversations: malformed item index")

@@ -187,5 +187,5 @@ func writeEntry(tx storage.Tx, conversation string, e Entry) error {
 	if err := tx.Set(itemKey(conversation, e.Seq), data); err != nil || !e.listed() {
 		return err
 	}
-	return tx.Set(indexKey(e.Item.ItemID()), place(conversation, e.Seq))
+	return tx.Set(indexKey(e.Item.ItemID()), indexValue(conversation, e.Seq))
 }

@@ -122,7 +122,7 @@ func TestAStoreThatLosesPlacesInLine(t *testing.T) {
 	commits := store.Commits()
 	release()
 	is.NoErr(store.Lose(t.Context(), commits))
-	here.ClearLines()
+	here.ClearQueues()
 	release, err = there.Queue(t.Context(), caller, c.ID)
 	is.NoErr(err)
 	release()

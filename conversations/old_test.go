@@ -25,7 +25,7 @@ func TestRecordsOfTheFirstVersion(t *testing.T) {
 		for i := range uint64(6) {
 			id := fmt.Sprint("msg_", i)
 			set(itemKey("conv", i), fmt.Sprintf(`{"k":"m","id":%q,"turn":"resp_%d","status":"completed","role":"user","parts":[{"y":"input_text","t":"%d"}]}`, id, i/2+1, i))
-			is.NoErr(tx.Set(indexKey(id), place("conv", i)))
+			is.NoErr(tx.Set(indexKey(id), indexValue("conv", i)))
 		}
 		set(turnKey("resp_1"), `{"conversation":"conv","items":[0,2],"inputs":1,"body":{}}`)
 		set(turnKey("resp_2"), `{"conversation":"conv","history":[[0,2]],"items":[2,4],"inputs":1,"body":{}}`)

@@ -24,9 +24,9 @@ type queues struct {
 	of map[string][]chan struct{} // the ones that wait, by conversation; an entry is there while one runs
 }
 
-// take waits for its turn and reports whether it came before ctx ended. Then give
-// must be called.
-func (q *queues) take(ctx context.Context, name string) bool {
+// lock waits for the queue and reports whether its turn came before ctx ended. Then
+// unlock must be called.
+func (q *queues) lock(ctx context.Context, name string) bool {
 	q.mu.Lock()
 	waiting, busy := q.of[name]
 	if !busy {
@@ -55,8 +55,8 @@ func (q *queues) take(ctx context.Context, name string) bool {
 	return false
 }
 
-// give lets the next one go on.
-func (q *queues) give(name string) {
+// unlock lets the next turn go on.
+func (q *queues) unlock(name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	waiting := q.of[name]
@@ -77,15 +77,15 @@ func (s *Service) Queue(ctx context.Context, caller accounts.Caller, conversatio
 	name := string(ns) + "/" + conversation
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if !s.queues.take(limited, name) {
+	if !s.queues.lock(limited, name) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		return nil, busy(conversation)
 	}
-	release = func() { s.queues.give(name) }
+	release = func() { s.queues.unlock(name) }
 	if s.cluster != nil && s.cluster.Shared() {
-		leave, err := s.line(limited, ns, conversation)
+		leave, err := s.joinShared(limited, ns, conversation)
 		if err != nil {
 			release()
 			if ctx.Err() == nil && limited.Err() != nil {
@@ -93,7 +93,7 @@ func (s *Service) Queue(ctx context.Context, caller accounts.Caller, conversatio
 			}
 			return nil, err
 		}
-		release = func() { leave(); s.queues.give(name) }
+		release = func() { leave(); s.queues.unlock(name) }
 	}
 	return sync.OnceFunc(release), nil
 }

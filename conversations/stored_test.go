@@ -65,17 +65,17 @@ func FuzzDecodeEntry(f *testing.F) {
 	})
 }
 
-func FuzzParsePlace(f *testing.F) {
+func FuzzParseIndexValue(f *testing.F) {
 	f.Add("conv_1", uint64(7))
 	f.Fuzz(func(t *testing.T, conversation string, seq uint64) {
 		if conversation == "" {
 			return
 		}
-		gotConversation, gotSeq, err := parsePlace(place(conversation, seq))
+		gotConversation, gotSeq, err := parseIndexValue(indexValue(conversation, seq))
 		if err != nil || gotConversation != conversation || gotSeq != seq {
 			t.Fatalf("got %q, %d, %v", gotConversation, gotSeq, err)
 		}
-		parsePlace([]byte(conversation)) // must not panic
+		parseIndexValue([]byte(conversation)) // must not panic
 	})
 }
 

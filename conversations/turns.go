@@ -121,7 +121,7 @@ func (d *NewTurn) reads() [][]byte {
 		keys = append(keys, headKey(conversation))
 	}
 	if !d.Incomplete && d.Parent.fromHead {
-		keys = append(keys, lineKey(conversation))
+		keys = append(keys, queueKey(conversation))
 	}
 	return keys
 }
