@@ -142,15 +142,15 @@ func (t *turn) saveAll(ctx context.Context) error {
 		return err
 	}
 	again := true
-	for n := 0; again && n < keepAttempts; n++ {
+	for n := 0; again && n < persistAttempts; n++ {
 		again, err = t.saveStored(ctx, t.draft(body))
 	}
 	return err
 }
 
-// keepAttempts is how often a turn is stored again whose last events have found
+// persistAttempts is how often a turn is stored again whose last events have found
 // that the store has lost some before them.
-const keepAttempts = 3
+const persistAttempts = 3
 
 // saveStored charges the turn and stores it. It says whether to try again: events
 // that the store has lost are to be stored first.
@@ -174,7 +174,7 @@ func (t *turn) saveStored(ctx context.Context, draft *conversations.NewTurn) (ag
 		}
 		return t.o.Conversations.Write(tx, draft)
 	})
-	return t.saving.run != nil && t.saving.run.goBack(err), err
+	return t.saving.run != nil && t.saving.run.rewind(err), err
 }
 
 func (t *turn) draft(body json.RawMessage) *conversations.NewTurn {
@@ -184,7 +184,7 @@ func (t *turn) draft(body json.RawMessage) *conversations.NewTurn {
 		Incomplete: r.Status != Completed, Started: t.saving.run != nil, Detached: t.req.Background, Body: body, CreatedAt: r.CreatedAt,
 	}
 	if t.req.Background {
-		d.FirstEvent = firstKept
+		d.FirstEvent = firstPersisted
 	}
 	switch {
 	case t.saving.withoutOutput:

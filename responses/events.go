@@ -8,9 +8,9 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/logprobs"
 )
 
-// firstKept is the number of the first event that is stored as such. The ones
+// firstPersisted is the number of the first event that is stored as such. The ones
 // before it, and the last ones, are made of the response.
-const firstKept = 2
+const firstPersisted = 2
 
 // eventRecord is how an event of a background turn is stored, in pages of them.
 type eventRecord struct {

@@ -275,7 +275,7 @@ func (f *follower) end(ctx context.Context, r *Response) {
 func (f *follower) count(ctx context.Context) (int, error) {
 	pages, err := f.s.o.Conversations.Events(ctx, f.caller, f.turn, math.MaxInt32)
 	if err != nil || len(pages) == 0 {
-		return firstKept, err
+		return firstPersisted, err
 	}
 	page := pages[len(pages)-1]
 	events, err := decodeEvents(page.Data, page.First)

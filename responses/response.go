@@ -68,32 +68,33 @@ type Error struct {
 // error.
 func (e *Error) Error() string { return e.Message }
 
-// Echo are the fields of the request that its response repeats.
+// Echo are the fields of the request that its response repeats. The tags are those
+// of its record in the store.
 type Echo struct {
-	Model              string
-	Instructions       string
-	PreviousResponseID string
-	Metadata           map[string]string
-	Tools              []model.Tool
-	SearchType         string
-	ToolChoice         model.ToolChoice
-	ShownTools         json.RawMessage
-	ShownToolChoice    json.RawMessage
-	ParallelToolCalls  *bool
-	ReasoningEffort    string
-	Format             model.Format
-	Temperature        *float64
-	TopP               *float64
-	MaxOutputTokens    *int
-	MaxToolCalls       *int
-	TopLogprobs        *int
-	PresencePenalty    *float64
-	FrequencyPenalty   *float64
-	PromptCacheKey     string
-	SafetyIdentifier   string
-	Background         bool
-	Truncation         string
-	Unstored           bool // a response that is stored says so
+	Model              string            `json:"model"`
+	Instructions       string            `json:"instructions,omitempty"`
+	PreviousResponseID string            `json:"previous,omitempty"`
+	Metadata           map[string]string `json:"metadata,omitempty"`
+	Tools              []model.Tool      `json:"tools,omitempty"`
+	SearchType         string            `json:"search,omitempty"`
+	ToolChoice         model.ToolChoice  `json:"tool_choice,omitzero"`
+	ShownTools         json.RawMessage   `json:"shown_tools,omitempty"`
+	ShownToolChoice    json.RawMessage   `json:"shown_choice,omitempty"`
+	ParallelToolCalls  *bool             `json:"parallel,omitempty"`
+	ReasoningEffort    string            `json:"effort,omitempty"`
+	Format             model.Format      `json:"format,omitzero"`
+	Temperature        *float64          `json:"temperature,omitempty"`
+	TopP               *float64          `json:"top_p,omitempty"`
+	MaxOutputTokens    *int              `json:"max_output,omitempty"`
+	MaxToolCalls       *int              `json:"max_calls,omitempty"`
+	TopLogprobs        *int              `json:"top_logprobs,omitempty"`
+	PresencePenalty    *float64          `json:"presence,omitempty"`
+	FrequencyPenalty   *float64          `json:"frequency,omitempty"`
+	PromptCacheKey     string            `json:"cache_key,omitempty"`
+	SafetyIdentifier   string            `json:"safety,omitempty"`
+	Background         bool              `json:"background,omitempty"`
+	Truncation         string            `json:"truncation,omitempty"`
+	Unstored           bool              `json:"-"` // a response that is stored says so
 }
 
 func (r *Request) echo(stored bool) Echo {

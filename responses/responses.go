@@ -64,7 +64,7 @@ type Service struct {
 	models *model.Models
 	engine *websearch.Engine // nil: none
 
-	running *running
+	running *runningTurns
 }
 
 // New returns a Service, which must be closed.
@@ -83,7 +83,7 @@ func New(o Options) *Service {
 	}
 	o.Log = cmp.Or(o.Log, slog.Default())
 	s := &Service{o: o, models: model.Use(o.Backend), engine: websearch.Use(o.Search)}
-	s.running = &running{s: s, stop: make(chan struct{}), of: map[*live]bool{}, background: map[storage.Namespace]int{}}
+	s.running = &runningTurns{s: s, stop: make(chan struct{}), of: map[*runningTurn]bool{}, background: map[storage.Namespace]int{}}
 	return s
 }
 

@@ -87,8 +87,8 @@ type round struct {
 // saving is how the turn is stored and charged. check says whether it is stored,
 // open stores it as running, and the steps of its end (ending.go) write the rest.
 type saving struct {
-	enabled         bool  // the turn is stored
-	run             *live // nil where the turn is not stored as running
+	enabled         bool         // the turn is stored
+	run             *runningTurn // nil where the turn is not stored as running
 	withoutOutput   bool
 	withoutLogprobs bool
 	charged         bool // what the turn used is charged, or charging it failed

@@ -21,42 +21,42 @@ const (
 	// maxBackground is how many turns a process makes in the background at once;
 	// an organization has half of them.
 	maxBackground = 1000
-	// keepEvery is how often the events of background turns are stored, and how
+	// persistEvery is how often the events of background turns are stored, and how
 	// soon a turn learns from the store that it is to end.
-	keepEvery = time.Second
+	persistEvery = time.Second
 	// renewEvery is how many times of that pass between renewals of leases.
 	renewEvery = 5
 	// pagesAtOnce is how many pages of one turn are stored then at most: others wait.
 	pagesAtOnce = 8
-	// keepTimeout bounds what is stored of one turn then.
-	keepTimeout = 10 * time.Second
+	// persistTimeout bounds what is stored of one turn then.
+	persistTimeout = 10 * time.Second
 )
 
-// running are the turns that this process makes and that are stored as running.
-type running struct {
+// runningTurns are the turns that this process makes and that are stored as running.
+type runningTurns struct {
 	s     *Service
 	stop  chan struct{}  // closed when the service closes
 	group sync.WaitGroup // of what goes on by itself
 
 	mu         sync.Mutex
-	of         map[*live]bool
+	of         map[*runningTurn]bool
 	background map[storage.Namespace]int // by organization
 	total      int                       // of them
-	keeping    bool                      // keep runs
+	persisting bool                      // persistAll runs
 	closed     bool
 }
 
-// live is a turn that runs. What a background turn has said so far is kept here,
+// runningTurn is a turn that runs. It holds what a background turn has said so far,
 // for whoever follows it.
-type live struct {
+type runningTurn struct {
 	caller     accounts.Caller
 	id         string
 	background bool
 	cancel     context.CancelCauseFunc
 	done       chan struct{} // closed when it has ended and is stored
 
-	keep *semaphore.Weighted // one, held while pages are written
-	kept int                 // events that are in pages, or never will be; guarded by keep
+	persisting *semaphore.Weighted // one, held while pages are written
+	persisted  int                 // events that are in pages, or never will be; guarded by persisting
 
 	mu     sync.Mutex
 	events []Event
@@ -64,7 +64,7 @@ type live struct {
 }
 
 // reserve makes room for a background turn.
-func (r *running) reserve(ns storage.Namespace) error {
+func (r *runningTurns) reserve(ns storage.Namespace) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -78,7 +78,7 @@ func (r *running) reserve(ns storage.Namespace) error {
 	return nil
 }
 
-func (r *running) unreserve(ns storage.Namespace) {
+func (r *runningTurns) unreserve(ns storage.Namespace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.total--
@@ -88,17 +88,17 @@ func (r *running) unreserve(ns storage.Namespace) {
 }
 
 // add registers a turn that is stored as running.
-func (r *running) add(t *turn) *live {
-	l := &live{
+func (r *runningTurns) add(t *turn) *runningTurn {
+	l := &runningTurn{
 		caller: t.caller, id: t.response.ID, background: t.req.Background, cancel: t.cancel,
-		done: make(chan struct{}), keep: semaphore.NewWeighted(1), kept: firstKept, more: make(chan struct{}),
+		done: make(chan struct{}), persisting: semaphore.NewWeighted(1), persisted: firstPersisted, more: make(chan struct{}),
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.of[l] = true
-	if !r.keeping {
-		r.keeping = true
-		r.group.Go(r.keep)
+	if !r.persisting {
+		r.persisting = true
+		r.group.Go(r.persistAll)
 	}
 	if r.closed {
 		l.cancel(errStopping)
@@ -107,7 +107,7 @@ func (r *running) add(t *turn) *live {
 }
 
 // remove forgets a turn that has ended; nil is none.
-func (r *running) remove(l *live) {
+func (r *runningTurns) remove(l *runningTurn) {
 	if l == nil {
 		return
 	}
@@ -122,7 +122,7 @@ func (r *running) remove(l *live) {
 }
 
 // find returns the turn of a response that this process makes, or nil.
-func (r *running) find(caller accounts.Caller, id string) *live {
+func (r *runningTurns) find(caller accounts.Caller, id string) *runningTurn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for l := range r.of {
@@ -147,14 +147,14 @@ func (s *Service) Wait(ctx context.Context) bool {
 	return true
 }
 
-func (r *running) inBackground() bool {
+func (r *runningTurns) inBackground() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.total > 0
 }
 
 // close ends all turns and waits for them.
-func (r *running) close() {
+func (r *runningTurns) close() {
 	r.mu.Lock()
 	if !r.closed {
 		r.closed = true
@@ -167,10 +167,10 @@ func (r *running) close() {
 	r.group.Wait()
 }
 
-// keep renews the leases of the turns, stores the events of those in the
+// persistAll renews the leases of the turns, stores the events of those in the
 // background, and ends those that are to end, until there are none.
-func (r *running) keep() {
-	ticker := time.NewTicker(keepEvery)
+func (r *runningTurns) persistAll() {
+	ticker := time.NewTicker(persistEvery)
 	defer ticker.Stop()
 	for n := 1; ; n++ {
 		select {
@@ -179,19 +179,19 @@ func (r *running) keep() {
 			return
 		}
 		r.mu.Lock()
-		lives := make([]*live, 0, len(r.of))
+		lives := make([]*runningTurn, 0, len(r.of))
 		for l := range r.of {
 			lives = append(lives, l)
 		}
-		if r.keeping = len(lives) > 0; !r.keeping {
+		if r.persisting = len(lives) > 0; !r.persisting {
 			r.mu.Unlock()
 			return
 		}
 		r.mu.Unlock()
-		renew := map[storage.Namespace][]*live{}
+		renew := map[storage.Namespace][]*runningTurn{}
 		for _, l := range lives {
 			switch {
-			case l.background && r.s.progress(l):
+			case l.background && r.s.persist(l):
 			case n%renewEvery == 0:
 				renew[l.caller.Namespace()] = append(renew[l.caller.Namespace()], l)
 			}
@@ -203,8 +203,8 @@ func (r *running) keep() {
 }
 
 // renew renews leases.
-func (s *Service) renew(ns storage.Namespace, lives []*live) {
-	ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
+func (s *Service) renew(ns storage.Namespace, lives []*runningTurn) {
+	ctx, cancel := context.WithTimeout(context.Background(), persistTimeout)
 	defer cancel()
 	ids := make([]string, len(lives))
 	for i, l := range lives {
@@ -221,19 +221,19 @@ func (s *Service) renew(ns storage.Namespace, lives []*live) {
 	}
 }
 
-// progress stores what a background turn has said since the last time, and
+// persist stores what a background turn has said since the last time, and
 // reports whether there was anything. It ends the turn where it is to end.
-func (s *Service) progress(l *live) (said bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
+func (s *Service) persist(l *runningTurn) (said bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), persistTimeout)
 	defer cancel()
-	if l.keep.Acquire(ctx, 1) != nil {
+	if l.persisting.Acquire(ctx, 1) != nil {
 		return false // what it says is stored another time
 	}
-	defer l.keep.Release(1)
+	defer l.persisting.Release(1)
 	cancelled := false
 	p, err := l.page(false)
 	for n := 0; n < pagesAtOnce && err == nil && p.data != nil && !cancelled; n++ {
-		if cancelled, err = s.keepPage(ctx, l, p); err == nil {
+		if cancelled, err = s.persistPage(ctx, l, p); err == nil {
 			said = true
 			p, err = l.page(false)
 		}
@@ -254,40 +254,40 @@ func (s *Service) progress(l *live) (said bool) {
 	return said
 }
 
-// keepPage stores a page of the events of a turn that runs, without their
+// persistPage stores a page of the events of a turn that runs, without their
 // log-probabilities where it is too large with them. It reports whether the turn
 // is to end. A store that has lost pages before it gets those again, from the next
-// one on. keep is held.
-func (s *Service) keepPage(ctx context.Context, l *live, p eventPage) (cancelled bool, err error) {
-	cancelled, err = s.o.Conversations.Progress(ctx, l.caller, l.id, p.at(l.kept))
+// one on. persisting is held.
+func (s *Service) persistPage(ctx context.Context, l *runningTurn, p eventPage) (cancelled bool, err error) {
+	cancelled, err = s.o.Conversations.Progress(ctx, l.caller, l.id, p.at(l.persisted))
 	if errors.Is(err, storage.ErrTooLarge) {
 		if p, err = l.page(true); err == nil {
-			cancelled, err = s.o.Conversations.Progress(ctx, l.caller, l.id, p.at(l.kept))
+			cancelled, err = s.o.Conversations.Progress(ctx, l.caller, l.id, p.at(l.persisted))
 		}
 	}
 	if err == nil {
-		l.kept += p.events
-	} else if l.goBack(err) {
+		l.persisted += p.events
+	} else if l.rewind(err) {
 		err = nil
 	}
 	return cancelled, err
 }
 
-// goBack reports whether an error says that the store has not kept what it had,
-// and has the next page be the one that it is to have. keep is held.
-func (l *live) goBack(err error) bool {
+// rewind reports whether an error says that the store has not kept what it had,
+// and has the next page be the one that it is to have. persisting is held.
+func (l *runningTurn) rewind(err error) bool {
 	lost, ok := errors.AsType[*conversations.LostEvents](err)
 	if ok {
-		l.kept = lost.Next
+		l.persisted = lost.Next
 	}
 	return ok
 }
 
 // page returns the next page of the events that are in none yet, without data
-// where there are none; short leaves out their log-probabilities. keep is held.
-func (l *live) page(short bool) (eventPage, error) {
+// where there are none; short leaves out their log-probabilities. persisting is held.
+func (l *runningTurn) page(short bool) (eventPage, error) {
 	l.mu.Lock()
-	events := l.events[min(l.kept, len(l.events)):]
+	events := l.events[min(l.persisted, len(l.events)):]
 	l.mu.Unlock()
 	return encodePage(events, short)
 }
@@ -296,24 +296,24 @@ func (l *live) page(short bool) (eventPage, error) {
 // no page yet. Those that would be too many for the
 // transaction which stores the turn are stored before. No other page is written
 // until unlock is called. A nil live has none.
-func (s *Service) lastPage(ctx context.Context, l *live, short bool) (page conversations.Page, unlock func(), err error) {
+func (s *Service) lastPage(ctx context.Context, l *runningTurn, short bool) (page conversations.Page, unlock func(), err error) {
 	if l == nil || !l.background {
 		return page, func() {}, nil
 	}
-	if err := l.keep.Acquire(ctx, 1); err != nil {
+	if err := l.persisting.Acquire(ctx, 1); err != nil {
 		return page, func() {}, err
 	}
 	p, err := l.page(short)
 	for err == nil && (p.more || len(p.data) > maxPage) {
-		if _, err = s.keepPage(ctx, l, p); err == nil {
+		if _, err = s.persistPage(ctx, l, p); err == nil {
 			p, err = l.page(short)
 		}
 	}
-	return p.at(l.kept), func() { l.keep.Release(1) }, err
+	return p.at(l.persisted), func() { l.persisting.Release(1) }, err
 }
 
 // detach begins to make the turn in the background.
-func (t *turn) detach(ctx context.Context) (*live, error) {
+func (t *turn) detach(ctx context.Context) (*runningTurn, error) {
 	t.place.keep()
 	ns := t.caller.Namespace()
 	if err := t.running.reserve(ns); err != nil {
@@ -352,7 +352,7 @@ func (t *turn) detach(ctx context.Context) (*live, error) {
 	return t.saving.run, nil
 }
 
-func (l *live) publish(event Event) {
+func (l *runningTurn) publish(event Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, event)
@@ -361,7 +361,7 @@ func (l *live) publish(event Event) {
 }
 
 // first returns the first event.
-func (l *live) first() Event {
+func (l *runningTurn) first() Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.events[0]
@@ -369,7 +369,7 @@ func (l *live) first() Event {
 
 // follow yields the events behind the one with a number, as they come, until the
 // turn has ended or ctx ends.
-func (l *live) follow(ctx context.Context, after int) iter.Seq2[Event, error] {
+func (l *runningTurn) follow(ctx context.Context, after int) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for next := after + 1; ; {
 			l.mu.Lock()
