@@ -12,15 +12,14 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/background"
 )
 
-// sweepEvery is how often what is due to be removed is looked for.
+// sweepEvery is the interval at which expired objects are removed.
 const sweepEvery = 10 * time.Minute
 
-// sweepLease is the name of the lease of whoever does it for all processes.
+// sweepLease is the name of the lease of the process that sweeps for all.
 const sweepLease = "retention"
 
-// sweep removes, again and again until ctx ends, what organizations do not keep
-// any longer and what is left of those that were deleted. A failure is logged and
-// stops nobody: the next time tries again.
+// sweep calls Sweep at an interval until ctx ends, in one process for all. A failure
+// is logged, and the next round tries again.
 func (s *Service) sweep(ctx context.Context) {
 	background.Every(ctx, sweepEvery, nil, func() {
 		held, err := s.cluster.AcquireLease(ctx, sweepLease)
@@ -76,8 +75,7 @@ func (s *Service) sweepFailed(ctx context.Context, organization string, err erro
 	}
 }
 
-// forget removes what an organization does not keep any longer. Nobody's key is
-// needed for it: a suspended organization forgets like any other.
+// forget removes the expired objects of an organization, suspended or not.
 func (s *Service) forget(ctx context.Context, o accounts.Kept) error {
 	caller := Caller{Organization: o.Organization}
 	for _, kind := range []struct {

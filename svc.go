@@ -58,7 +58,7 @@ type (
 	Error = fault.Error
 	// Prices are those of one model.
 	Prices = accounts.Prices
-	// Accounting is what a program may have in place of credits and limits.
+	// Accounting replaces the built-in credits, ledger and limits by the program's own.
 	Accounting = accounts.Accounting
 )
 
@@ -70,11 +70,11 @@ var NoAccounting Accounting = accounts.Off{}
 // creates.
 const DefaultOrganization = accounts.DefaultOrganization
 
-// Options are what a Service is made of. The zero value is a service that keeps
-// everything in memory and answers with the built-in model.
+// Options configure a Service. The zero value makes a service that keeps everything
+// in memory and answers with the built-in model.
 type Options struct {
-	// Store keeps everything; nil is a store in memory. A store is closed by the
-	// program that opened it, after the service.
+	// Store holds all data; nil is a store in memory. The program closes the store
+	// that it opened, after the service.
 	Store storage.Store
 
 	// Backend is the model; nil is the built-in one. A backend that is a
@@ -98,18 +98,18 @@ type Options struct {
 	// files from strangers has a files.Process.
 	Extractor files.Extractor
 
-	// Accounting is the program's own in place of credits, ledgers and limits. Nil
-	// keeps those here; NoAccounting keeps none.
+	// Accounting replaces the built-in credits, ledger and limits. Nil keeps the
+	// built-in ones; NoAccounting has none.
 	Accounting Accounting
 
-	// Hooks are called before a model is and after it has answered.
+	// Hooks are called before every call of a model and after its answer.
 	Hooks model.Hooks
 
 	// Observer measures what the service does; nil measures nothing. Package
 	// telemetry has one.
 	Observer Observer
 
-	// Tuning is what seldom has to be set.
+	// Tuning has limits and timeouts with good defaults.
 	Tuning Tuning
 
 	// Prices are prices by model ID. A model that is not in it has DefaultPrices;
@@ -132,8 +132,8 @@ type Options struct {
 	NewID func(prefix string) string
 }
 
-// Tuning is what can be set and seldom has to be. Zero is the default that stands
-// behind each.
+// Tuning has limits and timeouts. Zero stands for the default, which each comment
+// names.
 type Tuning struct {
 	Extractions       int           // documents whose text is extracted at once; 2, or 3 from four processors on
 	ExtractionTimeout time.Duration // of one document; a minute
@@ -142,13 +142,14 @@ type Tuning struct {
 	DecisionCalls     int           // calls of a model that one decision has under way at once; decisions.DefaultConcurrency
 }
 
-// Observer measures what a service is made of.
+// Observer measures what a service does.
 type Observer interface {
-	// Wrap puts measurements around the store, the backend, the extractor and the
-	// search of the options, which have their defaults. Hooks are outside of them.
+	// Wrap replaces the store, the backend, the extractor and the search of the
+	// options, whose defaults are filled in, by ones that measure. Hooks run outside of
+	// them.
 	Wrap(o *Options)
 
-	// Watch gets the service once it is made, for what can be asked of it.
+	// Watch is called with the service once it is made, for gauges that ask it.
 	Watch(s *Service)
 }
 
@@ -161,7 +162,7 @@ type Service struct {
 	accounts *accounts.Service // for one actor, see [Service.As]
 }
 
-// state is what a service has, whoever acts.
+// state is what the Services of all actors share, see [Service.As].
 type state struct {
 	store         *storage.DB
 	models        *model.Models
@@ -184,7 +185,7 @@ type state struct {
 }
 
 // New returns a Service, which must be closed. ctx bounds the start alone, which
-// reads next to nothing: what an earlier process left unfinished is taken up in the
+// reads next to nothing: work that dead processes have left is recovered in the
 // background. Where the store has no organization yet, [Service.Bootstrap] makes
 // one.
 func New(ctx context.Context, o Options) (*Service, error) {
@@ -227,8 +228,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	return s, nil
 }
 
-// clearEvery is how often places in lines are given back that the store did not take
-// back at once.
+// clearEvery is the interval at which places of ended turns are removed from stored
+// queues where the store failed to remove them at once.
 const clearEvery = time.Second
 
 // assemble makes the services for the nouns.

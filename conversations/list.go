@@ -20,10 +20,10 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, p page.Param
 	})
 }
 
-// ListIdle returns the IDs of up to limit conversations in which nothing was said
-// since a time in Unix seconds, oldest first, and the cursor to go on behind,
-// empty after the last. One whose last words an earlier version stored has no
-// time and counts as fresh.
+// ListIdle returns the IDs of the conversations of a page, oldest first, in which
+// nothing was said since a time in Unix seconds, and the cursor of the next page,
+// empty after the last. A conversation without the time of its last turn, as the
+// first format stored it, counts as fresh.
 func (s *Service) ListIdle(ctx context.Context, caller accounts.Caller, before int64, p page.Params) (idle []string, next string, err error) {
 	conversations, err := s.List(ctx, caller, p)
 	if err != nil {
