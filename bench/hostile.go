@@ -149,6 +149,8 @@ func slowStreams(n int) func(context.Context, *bench, string) {
 			select {
 			case opening <- struct{}{}:
 			case <-ctx.Done():
+				group.Wait()
+				return
 			}
 			group.Go(func() {
 				res := send(ctx, b, key, chat("chunks=1000 pause=1s", true))

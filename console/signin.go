@@ -112,10 +112,21 @@ func (v *visit) address() string {
 	return address
 }
 
+// countedBy is what wrong keys are counted by: how the key begins, and the address
+// where it is the visitor's own. Behind a proxy that nobody has named to svcd
+// (-trusted-proxies) the address is everybody's.
+func (v *visit) countedBy(key string) []string {
+	by := []string{"key " + key[:min(12, len(key)/4)]}
+	if v.r.Header.Get("X-Forwarded-For") == "" && v.r.Header.Get("Forwarded") == "" {
+		by = append(by, "address "+v.address())
+	}
+	return by
+}
+
 // tried returns the session that a key gives. Wrong ones are slowed down.
 func (c *Console) tried(v *visit, key string) (session, error) {
-	address := v.address()
-	if err := c.failures.wait(v.ctx(), address); err != nil {
+	by := v.countedBy(key)
+	if err := c.failures.wait(v.ctx(), by); err != nil {
 		return session{}, err
 	}
 	s := newSession(c.opts.Now())
@@ -126,8 +137,8 @@ func (c *Console) tried(v *visit, key string) (session, error) {
 	}
 	if _, err := c.service.Authenticate(v.ctx(), key); err != nil {
 		if fault.From(err).Kind == fault.Unauthenticated {
-			c.failures.add(address)
-			c.opts.Logger.WarnContext(v.ctx(), "console: wrong key", "address", address)
+			c.failures.add(by)
+			c.opts.Logger.WarnContext(v.ctx(), "console: wrong key", "address", v.address())
 		}
 		return session{}, err
 	}
@@ -174,15 +185,16 @@ const (
 	firstDelay    = 500 * time.Millisecond
 	longestDelay  = 8 * time.Second // of one try
 	forgetFailure = 10 * time.Minute
-	maxAddresses  = 10_000 // that failures are remembered of
+	maxFailures   = 10_000 // keys and addresses that failures are remembered of
 	maxWaiting    = 64     // tries that wait at once; one more is refused
 )
 
-// failures slow down who tries key after key: each address by its own.
+// failures slow down who tries key after key: each beginning of a key and each
+// address by its own.
 type failures struct {
 	now     func() time.Time
 	mu      sync.Mutex
-	by      map[string]failed
+	by      map[string]failed // by what they are counted by
 	waiting int
 }
 
@@ -191,34 +203,37 @@ type failed struct {
 	last  time.Time
 }
 
-func (f *failures) add(address string) {
+func (f *failures) add(by []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.by == nil || len(f.by) >= maxAddresses {
+	if f.by == nil || len(f.by) >= maxFailures {
 		f.by = make(map[string]failed)
 	}
-	one := f.by[address]
-	if f.now().Sub(one.last) > forgetFailure {
-		one.count = 0
+	for _, what := range by {
+		one := f.by[what]
+		if f.now().Sub(one.last) > forgetFailure {
+			one.count = 0
+		}
+		f.by[what] = failed{count: one.count + 1, last: f.now()}
 	}
-	f.by[address] = failed{count: one.count + 1, last: f.now()}
 }
 
-// delay is how long the next try of an address has to wait.
-func (f *failures) delay(address string) time.Duration {
+// delay is how long the next try has to wait.
+func (f *failures) delay(by []string) (longest time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	one := f.by[address]
-	if one.count < freeFailures || f.now().Sub(one.last) > forgetFailure {
-		return 0
+	for _, what := range by {
+		if one := f.by[what]; one.count >= freeFailures && f.now().Sub(one.last) <= forgetFailure {
+			longest = max(longest, min(firstDelay<<min(one.count-freeFailures, 10), longestDelay))
+		}
 	}
-	return min(firstDelay<<min(one.count-freeFailures, 10), longestDelay)
+	return longest
 }
 
 // wait holds a try back. The error is that of ctx, or RateLimited where too many
 // wait already.
-func (f *failures) wait(ctx context.Context, address string) error {
-	delay := f.delay(address)
+func (f *failures) wait(ctx context.Context, by []string) error {
+	delay := f.delay(by)
 	if delay == 0 {
 		return nil
 	}

@@ -198,6 +198,11 @@ func (a *API) handler(serve endpoint) http.Handler {
 		c := newCall(a, w, r)
 		defer c.finish()
 		c.w.Header().Set("X-Request-Id", c.id)
+		if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
+			// Whether there was a Content-Length besides, which somebody on the way may
+			// have gone by, net/http does not say: nothing follows on the connection.
+			c.w.Header().Set("Connection", "close")
+		}
 		if decides(r.URL.Path) {
 			c.w.Header().Set("X-Typesafe-Request-Id", c.id) // what its clients read
 		}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ type config struct {
 	tlsCert     string
 	tlsKey      string
 	metricsAddr string
+	proxies     []netip.Prefix
 	models      models
 }
 
@@ -58,6 +60,10 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.tlsCert, "tls-cert", "", "`file` with the server's certificate and its chain, PEM; serves HTTPS")
 	flags.StringVar(&c.tlsKey, "tls-key", "", "`file` with the certificate's key, PEM")
 	flags.StringVar(&c.metricsAddr, "metrics-addr", "", "an `address` that serves /metrics to everybody; without it, it takes the admin key")
+	flags.Func("trusted-proxies", "`addresses` and CIDR blocks of the proxies before svcd, with commas between them, whose X-Forwarded-For says who the client is", func(value string) (err error) {
+		c.proxies, err = httpapi.ParseProxies(value)
+		return err
+	})
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
 	var url, key, name, file string
 	flags.StringVar(&url, "upstream", "", "base `URL` of an OpenAI-compatible model server, such as http://127.0.0.1:11434/v1")

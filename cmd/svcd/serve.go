@@ -49,7 +49,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 	gate := new(gate)
 	gate.open(httpapi.Starting(httpapi.Options{Logger: logger}))
 	server := &http.Server{
-		Handler:           observer.Handler(gate),
+		Handler:           httpapi.TrustProxies(c.proxies, observer.Handler(gate)),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,

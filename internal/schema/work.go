@@ -22,6 +22,10 @@ const (
 	maxSquares = 10_000 * 10_000
 	foreign    = 16
 
+	// maxValues is how many values a schema has at most: each takes some hundred
+	// bytes while it is read.
+	maxValues = 150_000
+
 	// maxText is how many bytes of JSON the schemas of a request have at most.
 	maxText = 4 << 20
 
@@ -61,6 +65,9 @@ type Budget struct {
 func (b *Budget) Compile(raw json.RawMessage, param string) (*Schema, error) {
 	if b.text += len(raw); b.text > maxText {
 		return nil, fault.Invalidf(param, "%s is too long: the schemas of a request may have %d MiB.", param, maxText>>20)
+	}
+	if strings.Count(string(raw), ",") > maxValues {
+		return nil, fault.Invalidf(param, "%s has more than %d values.", param, maxValues)
 	}
 	defer cpu.Enter(b.Tenant).Leave()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
