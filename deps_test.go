@@ -32,7 +32,8 @@ var edges = map[string][]string{
 
 	"telemetry": {"", "driver", "fault", "files", "model", "responses/websearch", "storage"},
 
-	"accounts":              {"cluster", "fault", "idempotency", "internal/*", "page", "storage"},
+	"limits":                {"cluster", "fault", "storage"},
+	"accounts":              {"limits", "cluster", "fault", "idempotency", "internal/*", "page", "storage"},
 	"cluster":               {"storage", "internal/background"},
 	"chat":                  {"accounts", "fault", "internal/*", "model", "page", "storage"},
 	"conversations":         {"accounts", "cluster", "fault", "internal/*", "model", "page", "storage"},

@@ -30,6 +30,7 @@ import (
 	"github.com/seed-506d8e5d/svc/cluster"
 	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/limits"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -108,8 +109,7 @@ type state struct {
 	used    lastUsed
 	ledgers sync.Map // organization ID to *ledger
 
-	allowances sync.Map // organization ID to *allowance
-	sharing    sharing
+	limits *limits.Service
 
 	maxDuration time.Duration
 	running     running
@@ -167,6 +167,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		o.NewID = ids.New
 	}
 	s.now, s.newID, s.log = o.Now, o.NewID, cmp.Or(o.Log, slog.Default())
+	s.limits = limits.New(s.store, s.cluster, func() time.Time { return s.now() })
 	if err := s.defaultPrices.check(); err != nil {
 		return nil, err
 	}
@@ -209,7 +210,7 @@ func (s *Service) work(ctx context.Context) {
 	defer counting.Stop()
 	var share <-chan time.Time
 	if s.cluster.Shared() {
-		ticker := time.NewTicker(shareEvery)
+		ticker := time.NewTicker(limits.ExchangeEvery)
 		defer ticker.Stop()
 		share = ticker.C
 	}
@@ -223,7 +224,7 @@ func (s *Service) work(ctx context.Context) {
 		case l := <-s.folds:
 			s.foldNow(ctx, l)
 		case <-share:
-			s.background(ctx, "use of limits", s.shareUse)
+			s.background(ctx, "use of limits", s.limits.Exchange)
 		case <-tick.C:
 			s.background(ctx, "last use of keys", s.flushLastUsed)
 		case <-counting.C:

@@ -97,7 +97,7 @@ func (s *Service) erase(ctx context.Context, id string) error {
 		return err
 	}
 	s.ledgers.Delete(id)
-	s.allowances.Delete(id)
+	s.limits.Forget(id)
 	defer s.forget()
 	return s.store.Update(ctx, system, func(tx storage.Tx) error {
 		storage.UseReserve(tx)

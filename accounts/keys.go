@@ -17,7 +17,7 @@ import (
 //	a/l/<organization ID>/<key ID>       nothing: the keys of an organization
 //	a/u/<key ID>                         when the key was last used, 8 bytes, Unix seconds
 //	a/j/<audit entry ID>                 AuditEntry, JSON
-//	a/s/<process>                        what a process has used of limits, JSON by organization
+//	a/s/<process>                        of package limits
 //	a/d/<organization ID>                deletion, JSON: an organization that is deleted
 //	a/r/<organization ID>                the number of its log's last entry that was counted, 8 bytes
 //	a/t/<organization ID>/<month>/<kind>/<name>   what was used in a month, Sums by day, JSON; without an ID: by all
@@ -42,7 +42,6 @@ const (
 	organizationKeys   = "a/l/"
 	lastUsedPrefix     = "a/u/"
 	auditPrefix        = "a/j/"
-	spentPrefix        = "a/s/"
 	deletionPrefix     = "a/d/"
 	countedPrefix      = "a/r/"
 	totalPrefix        = "a/t/"
@@ -63,8 +62,6 @@ func hashKey(h keyHash) []byte { return append([]byte(hashPrefix), h[:]...) }
 func keysOf(organization string) string { return organizationKeys + organization + "/" }
 
 func lastUsedKey(id string) []byte { return []byte(lastUsedPrefix + id) }
-
-func spentKey(process string) []byte { return []byte(spentPrefix + process) }
 
 func auditKey(id string) []byte { return []byte(auditPrefix + id) }
 

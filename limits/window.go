@@ -1,4 +1,4 @@
-package accounts
+package limits
 
 import "time"
 
@@ -7,11 +7,11 @@ const (
 	// has begun: in no minute is more let through than the limit.
 	windowSlots = 61
 
-	// hearAfter is how many seconds pass at most until all processes know what one
-	// has let through.
-	hearAfter = 2
+	// collectedAfter is how many seconds pass at most until all processes have
+	// collected what one has let through.
+	collectedAfter = 2
 
-	// maxDebt is how many minutes of its token limit somebody can owe.
+	// maxDebt is how many minutes of its token limit a subject can owe.
 	maxDebt = 60
 )
 
@@ -24,12 +24,12 @@ type window struct {
 	sum   int64              // of all slots
 	debt  int64              // what was used over the limit: it takes up the minutes to come
 
-	own   [hearAfter + 1]int64 // what this process used in the last seconds, which others may not know of
-	total int64                // what this process has used since it began
+	own   [collectedAfter + 1]int64 // what this process used in the last seconds, which others may not know of
+	total int64                     // what this process has used since it began
 }
 
-// turn brings the window to a second.
-func (w *window) turn(now int64) {
+// advance brings the window to a second.
+func (w *window) advance(now int64) {
 	gone := now - w.at
 	if gone <= 0 {
 		return
@@ -99,8 +99,8 @@ func (w *window) mayUse(processes int) bool {
 	return own < max(1, (left+own)/n, w.limit/(10*(n-1)))
 }
 
-// wait returns when n more may be used, if nothing is used meanwhile.
-func (w *window) wait(n int64, now time.Time) time.Duration {
+// until returns when n more may be used, if nothing is used meanwhile.
+func (w *window) until(n int64, now time.Time) time.Duration {
 	n = min(n, w.limit)
 	free := w.left()
 	if free >= n {
@@ -117,10 +117,10 @@ func (w *window) wait(n int64, now time.Time) time.Duration {
 	return time.Unix(w.at+minutes*windowSlots, 0).Sub(now)
 }
 
-// quota is what is left for somebody to see; the zero value where there is no limit.
+// quota is what is left, the zero value where there is no limit.
 func (w *window) quota(limit int, now time.Time) Quota {
 	if limit == 0 {
 		return Quota{}
 	}
-	return Quota{Limit: limit, Remaining: int(w.left()), Reset: w.wait(w.limit, now).Truncate(time.Millisecond)}
+	return Quota{Limit: limit, Remaining: int(w.left()), Reset: w.until(w.limit, now).Truncate(time.Millisecond)}
 }
