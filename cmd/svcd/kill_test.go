@@ -35,9 +35,10 @@ const (
 // clock is a bubble's.
 const patience = 2 * time.Minute
 
-// TestMain is svcd itself in the processes that TestKill starts, and the clients in those of the benchmarks.
+// TestMain is svcd itself in the processes that TestKill starts and in those that
+// read documents, and the clients in those of the benchmarks.
 func TestMain(m *testing.M) {
-	if os.Getenv(killChild) != "" {
+	if os.Getenv(killChild) != "" || len(os.Args) > 1 && os.Args[1] == readerCommand {
 		main()
 		return
 	}
