@@ -21,14 +21,15 @@ const module = "github.com/seed-506d8e5d/svc"
 var edges = map[string][]string{
 	"cmd/svcd": {"", "decisions", "decisions/calibration", "decisions/evaluation", "console", "driver", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
 		"files", "telemetry", "internal/background"},
-	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses"},
+	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses", "internal/convert"},
 	"examples": {"", "*"},
 	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage", "wire"},
 
 	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin", "page",
 		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
-	"client": {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "model", "page", "responses"},
+	"client": {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/convert", "model", "page", "responses", "wire"},
+	"wire":   {"fault", "internal/jsonin", "internal/jsonout"},
 
 	"telemetry": {"", "driver", "fault", "files", "model", "responses/websearch", "storage"},
 

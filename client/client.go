@@ -31,6 +31,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/page"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // Caller is who an operation is done for; a [Client] ignores it.
@@ -224,16 +225,13 @@ func refused(resp *http.Response) error {
 	defer resp.Body.Close()
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // what cannot be read says nothing
 	var body struct {
-		Error  wireError
-		Detail struct {
-			Type    string `json:"error_type"`
-			Message string
-		}
+		wire.Error
+		wire.DecisionError
 	}
 	_ = json.Unmarshal(data, &body) // what is no JSON says nothing either
-	e := body.Error.fault(resp.StatusCode)
-	if body.Detail.Type != "" {
-		e.Code, e.Message = body.Detail.Type, body.Detail.Message
+	e := faultOf(&body.Error.Error, resp.StatusCode)
+	if body.Detail.ErrorType != "" {
+		e.Code, e.Message = body.Detail.ErrorType, body.Detail.Message
 	}
 	if e.Message == "" {
 		e.Message = fmt.Sprintf("The server answered %s.", resp.Status)
@@ -244,13 +242,8 @@ func refused(resp *http.Response) error {
 	return e
 }
 
-// wireError is an error on the wire.
-type wireError struct {
-	Code, Message string
-	Param         *string
-}
-
-func (w *wireError) fault(status int) *fault.Error {
+// faultOf returns the error that an answer with a status says.
+func faultOf(w *wire.ErrorObject, status int) *fault.Error {
 	kind, known := kinds[status]
 	switch {
 	case known:
@@ -283,10 +276,7 @@ func list[W, T any](ctx context.Context, c *Client, path string, p Page, convert
 			q.Set(more[i], more[i+1])
 		}
 	}
-	var body struct {
-		Data    []W
-		HasMore bool `json:"has_more"`
-	}
+	var body wire.List[W]
 	err := c.call(ctx, "GET", path+"?"+q.Encode(), nil, &body)
 	result := List[T]{Items: make([]T, len(body.Data)), HasMore: body.HasMore}
 	for i, w := range body.Data {

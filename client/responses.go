@@ -10,6 +10,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/responses"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 const responsesPath = "/v1/responses"
@@ -313,7 +314,7 @@ type wireEvent struct {
 	Name        string
 	Logprobs    []wireLogprob
 	Response    *wireResponse
-	Error       *wireError
+	Error       *wire.ErrorObject
 }
 
 func (w *wireEvent) event() responses.Event {
@@ -332,7 +333,7 @@ func (w *wireEvent) event() responses.Event {
 		e.Response = w.Response.response()
 	}
 	if w.Error != nil && w.Type == responses.EventError {
-		e.Error = w.Error.fault(502)
+		e.Error = faultOf(w.Error, 502)
 	}
 	return e
 }

@@ -46,7 +46,7 @@ func (c *Client) Conversation(ctx context.Context, _ Caller, id string) (convers
 
 // UpdateConversation replaces all metadata of a conversation.
 func (c *Client) UpdateConversation(ctx context.Context, _ Caller, id string, metadata map[string]string) (conversations.Conversation, error) {
-	return c.conversation(ctx, "POST", under(conversationsPath, id), object{"metadata": metadata})
+	return c.conversation(ctx, "POST", under(conversationsPath, id), metadataBody(metadata))
 }
 
 // DeleteConversation removes a conversation, its items and its responses.

@@ -9,6 +9,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/seed-506d8e5d/svc/httpapi"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // TestEveryFieldHasAUse holds the tables of fields to the parameters that OpenAI's
@@ -16,12 +17,12 @@ import (
 func TestEveryFieldHasAUse(t *testing.T) {
 	for _, c := range []struct {
 		params any
-		table  map[string]httpapi.Field
+		table  map[string]wire.Field
 	}{
 		{responses.ResponseNewParams{}, httpapi.ResponseFields()},
-		{openai.ChatCompletionNewParams{}, httpapi.ChatFields()},
-		{openai.CompletionNewParams{}, httpapi.CompletionFields()},
-		{openai.EmbeddingNewParams{}, httpapi.EmbeddingFields()},
+		{openai.ChatCompletionNewParams{}, wire.Fields(wire.ChatRequest{})},
+		{openai.CompletionNewParams{}, wire.Fields(wire.CompletionRequest{})},
+		{openai.EmbeddingNewParams{}, wire.Fields(wire.EmbeddingRequest{})},
 	} {
 		kind := reflect.TypeOf(c.params)
 		names := fieldNames(kind)
@@ -34,7 +35,7 @@ func TestEveryFieldHasAUse(t *testing.T) {
 			}
 		}
 		for name, field := range c.table {
-			if field.Use != httpapi.Honoured && field.Why == "" {
+			if field.Use != wire.Honoured && field.Why == "" {
 				t.Errorf("%v: %q is %s for no reason", kind, name, field.Use)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // adminRoutes are the routes of the administration. Without an admin key there
@@ -199,7 +200,7 @@ func (a *API) deleteOrganization(c *call) error {
 	if err := c.admin().DeleteOrganization(c.ctx(), id); err != nil {
 		return err
 	}
-	return c.json(deleted{id, "organization.deleted", true})
+	return c.json(wire.Deleted{ID: id, Object: "organization.deleted", Deleted: true})
 }
 
 // retention reads for how long things are kept; absent is nil.
@@ -318,7 +319,7 @@ func (a *API) revokeKey(c *call) error {
 	if err := c.admin().RevokeKey(c.ctx(), id); err != nil {
 		return err
 	}
-	return c.json(deleted{id, "api_key.deleted", true})
+	return c.json(wire.Deleted{ID: id, Object: "api_key.deleted", Deleted: true})
 }
 
 // auditObject is an entry of the audit log on the wire. Change is null where the

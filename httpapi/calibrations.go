@@ -6,6 +6,7 @@ import (
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/decisions/calibration"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // calibrationObject is a calibration on the wire.
@@ -111,5 +112,5 @@ func (a *API) deleteCalibration(c *call) error {
 	if err := a.service.DeleteCalibration(c.ctx(), c.caller, id); err != nil {
 		return err
 	}
-	return c.json(deleted{id, "calibration.deleted", true})
+	return c.json(wire.Deleted{ID: id, Object: "calibration.deleted", Deleted: true})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/cpu"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // MaxBody is how large a JSON body may be, in bytes: 16 MiB. Uploads and
@@ -166,6 +167,30 @@ func (c *call) modelBody(limit int64, style jsonin.PathStyle) (*jsonin.Node, err
 		return nil, err
 	}
 	return c.body(limit, style)
+}
+
+// request reads a JSON body into one of the structs of package wire.
+func (c *call) request(v any) error {
+	root, err := c.body(MaxBody, jsonin.Dots)
+	if err != nil {
+		return err
+	}
+	return c.decode(root, v)
+}
+
+// modelRequest is request for what calls a model.
+func (c *call) modelRequest(v any) error {
+	root, err := c.modelBody(MaxBody, jsonin.Dots)
+	if err != nil {
+		return err
+	}
+	return c.decode(root, v)
+}
+
+// decode reads a body that has been parsed.
+func (c *call) decode(root *jsonin.Node, v any) error {
+	wire.Decode(root, v)
+	return root.Err()
 }
 
 // optionalBody reads a JSON body that may be left out: empty is an empty object.

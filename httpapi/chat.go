@@ -9,38 +9,32 @@ import (
 
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/internal/convert"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // The spec's section Endpoints, Chat Completions. What reads back stored
 // completions is as in the OpenAI API.
 
 func (a *API) createChat(c *call) error {
-	body, err := c.chatBody()
+	body := &wire.ChatRequest{}
+	if err := c.modelRequest(body); err != nil {
+		return err
+	}
+	req := convert.FromChatRequest(body)
+	c.model = req.Model
+	if isTrue(body.Stream) {
+		return a.streamChat(c, req, includeUsage(&body.Streaming))
+	}
+	return a.completeChat(c, req)
+}
+
+func (a *API) streamChat(c *call, req *chat.Request, usage bool) error {
+	chunks, err := a.chunks(c, req)
 	if err != nil {
 		return err
 	}
-	c.model = body.request.Model
-	if body.stream {
-		return a.streamChat(c, body)
-	}
-	return a.completeChat(c, body)
-}
-
-func (c *call) chatBody() (*chatCall, error) {
-	root, err := c.modelBody(MaxBody, jsonin.Dots)
-	if err != nil {
-		return nil, err
-	}
-	return decodeChat(root)
-}
-
-func (a *API) streamChat(c *call, body *chatCall) error {
-	chunks, err := a.chunks(c, body)
-	if err != nil {
-		return err
-	}
-	return c.sendChunks(&chunkEncoder{usage: body.includeUsage}, chunks)
+	return c.sendChunks(&chunkEncoder{usage: usage}, chunks)
 }
 
 // chunks begins a stream. It has a frame of its own so that the copy of the caller
@@ -48,19 +42,25 @@ func (a *API) streamChat(c *call, body *chatCall) error {
 // thousands.
 //
 //go:noinline
-func (a *API) chunks(c *call, body *chatCall) (iter.Seq2[chat.Chunk, error], error) {
-	return a.service.StreamChat(c.ctx(), c.caller, &body.request)
+func (a *API) chunks(c *call, req *chat.Request) (iter.Seq2[chat.Chunk, error], error) {
+	return a.service.StreamChat(c.ctx(), c.caller, req)
 }
 
-func (a *API) completeChat(c *call, body *chatCall) error {
-	completion, err := a.service.CompleteChat(c.ctx(), c.caller, &body.request)
+func (a *API) completeChat(c *call, req *chat.Request) error {
+	completion, err := a.service.CompleteChat(c.ctx(), c.caller, req)
 	if err != nil {
 		return err
 	}
 	c.inputTokens, c.outputTokens = completion.Usage.InputTokens, completion.Usage.OutputTokens
-	o := newCompletionObject(completion)
-	return c.written(&o)
+	return c.json(convert.ToChatCompletion(completion))
 }
+
+// includeUsage reports whether a stream ends with a chunk that has the usage.
+func includeUsage(s *wire.Streaming) bool {
+	return s.StreamOptions != nil && isTrue(s.StreamOptions.IncludeUsage)
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
 
 // sendChunks sends the chunks of a completion as they come. The header goes out
 // with the first one: what fails before it is an answer of its own, what fails
@@ -89,7 +89,7 @@ func (c *call) sendChunks(encoder *chunkEncoder, chunks iter.Seq2[chat.Chunk, er
 
 // errorEvent is the event of a stream that failed.
 func errorEvent(err error) []byte {
-	data, encodeErr := encode(map[string]errorBody{"error": bodyOf(fault.From(err))})
+	data, encodeErr := encode(wire.Error{Error: bodyOf(fault.From(err))})
 	if encodeErr != nil {
 		panic(encodeErr) // a type of ours that cannot be encoded is a defect
 	}
@@ -106,7 +106,7 @@ func (a *API) listChats(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(found, func(o chat.Completion) (completionObject, string) { return newCompletionObject(&o), o.ID }))
+	return c.json(newList(found, func(o chat.Completion) (wire.ChatCompletion, string) { return convert.ToChatCompletion(&o), o.ID }))
 }
 
 // metadataFilter reads the query parameters metadata[key]=value.
@@ -130,7 +130,7 @@ func (a *API) getChat(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newCompletionObject(completion))
+	return c.json(convert.ToChatCompletion(completion))
 }
 
 func (a *API) listChatMessages(c *call) error {
@@ -142,27 +142,19 @@ func (a *API) listChatMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(found, func(m chat.StoredMessage) (storedMessageObject, string) { return newStoredMessageObject(m), m.ID }))
+	return c.json(newList(found, func(m chat.StoredMessage) (wire.StoredMessage, string) { return convert.ToStoredMessage(&m), m.ID }))
 }
 
 func (a *API) updateChat(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
+	body := &wire.MetadataRequest{}
+	if err := c.request(body); err != nil {
+		return err
+	}
+	completion, err := a.service.UpdateChatCompletion(c.ctx(), c.caller, c.r.PathValue("completion_id"), body.Tags())
 	if err != nil {
 		return err
 	}
-	metadata := root.Field("metadata")
-	if metadata.Missing() {
-		metadata.Fail("is required")
-	}
-	tags := metadata.Metadata()
-	if err := root.Err(); err != nil {
-		return err
-	}
-	completion, err := a.service.UpdateChatCompletion(c.ctx(), c.caller, c.r.PathValue("completion_id"), tags)
-	if err != nil {
-		return err
-	}
-	return c.json(newCompletionObject(completion))
+	return c.json(convert.ToChatCompletion(completion))
 }
 
 func (a *API) deleteChat(c *call) error {
@@ -170,5 +162,5 @@ func (a *API) deleteChat(c *call) error {
 	if err := a.service.DeleteChatCompletion(c.ctx(), c.caller, id); err != nil {
 		return err
 	}
-	return c.json(deleted{id, "chat.completion.deleted", true})
+	return c.json(wire.Deleted{ID: id, Object: "chat.completion.deleted", Deleted: true})
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // The spec's section Endpoints, Conversations.
@@ -58,14 +59,7 @@ func (a *API) deleteConversation(c *call) error {
 	if err := a.service.DeleteConversation(c.ctx(), c.caller, id); err != nil {
 		return err
 	}
-	return c.json(deleted{id, "conversation.deleted", true})
-}
-
-// deleted is the envelope that says that an object is gone.
-type deleted struct {
-	ID      string `json:"id"`
-	Object  string `json:"object"`
-	Deleted bool   `json:"deleted"`
+	return c.json(wire.Deleted{ID: id, Object: "conversation.deleted", Deleted: true})
 }
 
 func (a *API) addItems(c *call) error {

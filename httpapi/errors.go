@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // status is the one table from kinds of errors to HTTP: the status in Shape A
@@ -43,20 +44,11 @@ type shape func(w http.ResponseWriter, e *fault.Error)
 // shapeA is the error object of every interface but Decisions.
 func shapeA(w http.ResponseWriter, e *fault.Error) {
 	s := status[e.Kind]
-	writeError(w, s.a, e, map[string]errorBody{"error": bodyOf(e)})
+	writeError(w, s.a, e, wire.Error{Error: bodyOf(e)})
 }
 
-// errorBody is the error object of Shape A. Param is null where no field is at
-// fault.
-type errorBody struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    string  `json:"code"`
-}
-
-func bodyOf(e *fault.Error) errorBody {
-	body := errorBody{Message: e.Message, Type: status[e.Kind].kind, Code: e.Code}
+func bodyOf(e *fault.Error) wire.ErrorObject {
+	body := wire.ErrorObject{Message: e.Message, Type: status[e.Kind].kind, Code: e.Code}
 	if e.Param != "" {
 		body.Param = &e.Param
 	}
@@ -66,11 +58,7 @@ func bodyOf(e *fault.Error) errorBody {
 // shapeB is the detail object of Decisions. Its error_type is the error's code,
 // which is validation_error for an invalid request.
 func shapeB(w http.ResponseWriter, e *fault.Error) {
-	type detail struct {
-		ErrorType string `json:"error_type"`
-		Message   string `json:"message"`
-	}
-	writeError(w, status[e.Kind].b, e, map[string]detail{"detail": {e.Code, e.Message}})
+	writeError(w, status[e.Kind].b, e, wire.DecisionError{Detail: wire.ErrorDetail{ErrorType: e.Code, Message: e.Message}})
 }
 
 func writeError(w http.ResponseWriter, code int, e *fault.Error, body any) {

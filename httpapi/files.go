@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // The spec's section Endpoints, Files, and the content of a file as in the OpenAI
@@ -74,7 +75,7 @@ func (a *API) deleteFile(c *call) error {
 	if err := a.service.DeleteFile(c.ctx(), c.caller, id); err != nil {
 		return err
 	}
-	return c.json(deleted{id, "file", true})
+	return c.json(wire.Deleted{ID: id, Object: "file", Deleted: true})
 }
 
 // writeTimeout is how long a client may take to accept one piece of a file.

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/page"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // pageParams reads the query parameters limit, order and after. desc is the
@@ -35,19 +36,10 @@ func pageParams(q url.Values, desc bool) (page.Params, error) {
 	return p, nil
 }
 
-// listObject is the envelope of a page. The IDs are null where it is empty.
-type listObject[T any] struct {
-	Object  string  `json:"object"`
-	Data    []T     `json:"data"`
-	FirstID *string `json:"first_id"`
-	LastID  *string `json:"last_id"`
-	HasMore bool    `json:"has_more"`
-}
-
 // newList returns a page on the wire: each object as encoded by object, which
 // also returns its ID.
-func newList[T, O any](p page.Page[T], object func(T) (O, string)) listObject[O] {
-	l := listObject[O]{Object: "list", Data: make([]O, len(p.Items)), HasMore: p.HasMore}
+func newList[T, O any](p page.Page[T], object func(T) (O, string)) wire.List[O] {
+	l := wire.List[O]{Object: "list", Data: make([]O, len(p.Items)), HasMore: p.HasMore}
 	for i, item := range p.Items {
 		o, id := object(item)
 		l.Data[i] = o

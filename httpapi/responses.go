@@ -13,6 +13,7 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/logprobs"
 	"github.com/seed-506d8e5d/svc/responses"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // The spec's sections Endpoints, Responses, and Events.
@@ -158,7 +159,7 @@ func (a *API) deleteResponse(c *call) error {
 	if err := a.service.DeleteResponse(c.ctx(), c.caller, id); err != nil {
 		return err
 	}
-	return c.json(deleted{id, "response.deleted", true})
+	return c.json(wire.Deleted{ID: id, Object: "response.deleted", Deleted: true})
 }
 
 func (a *API) cancelResponse(c *call) error {

@@ -63,9 +63,10 @@ func (n *Node) first() byte {
 
 // document is what the nodes of one document share.
 type document struct {
-	style PathStyle
-	err   error
-	spare []Node // for members that are not there: a decoder asks for many
+	style   PathStyle
+	err     error
+	spare   []Node // for members that are not there: a decoder asks for many
+	unknown []Unknown
 }
 
 // Parse checks data and returns its root, or an Invalid error. The nodes and what
@@ -348,3 +349,25 @@ func (n *Node) Metadata() map[string]string {
 	}
 	return tags
 }
+
+// Unknown is a member that a decoder does not know, and the names that it knows in
+// its place.
+type Unknown struct {
+	Path  string
+	Name  string
+	Known []string
+}
+
+// maxUnknown is how many unknown members of a document are remembered.
+const maxUnknown = 16
+
+// Ignore notes that a decoder ignores n, because it is none of the members that it
+// knows.
+func (n *Node) Ignore(known []string) {
+	if len(n.doc.unknown) < maxUnknown {
+		n.doc.unknown = append(n.doc.unknown, Unknown{n.Path(), n.name, known})
+	}
+}
+
+// Ignored returns the first unknown members of the document that n belongs to.
+func (n *Node) Ignored() []Unknown { return n.doc.unknown }

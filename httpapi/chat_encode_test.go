@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/chat"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -74,28 +73,4 @@ func FuzzChunksAreAsEncodingJSONWritesThem(f *testing.F) {
 			t.Errorf("\ngot  %s\nwant %s", got.String(), want.String())
 		}
 	})
-}
-
-// TestCompletionIsWrittenAsEncoded compares what is written without reflection
-// with what encoding/json makes of it.
-func TestCompletionIsWrittenAsEncoded(t *testing.T) {
-	text, none := "<b>\"a\" \\ \n\u2028 é \xff</b>", ""
-	for name, c := range map[string]chat.Completion{
-		"text": {ID: "chatcmpl_1", Created: 1, Model: "m<", Content: &text, FinishReason: model.Stop,
-			Usage:    model.Usage{InputTokens: 1, CachedTokens: 2, OutputTokens: 3, ReasoningTokens: 4},
-			Metadata: map[string]string{"b": "<", "a": "\""}},
-		"no text":  {Content: &none, Metadata: map[string]string{}},
-		"a call":   {ToolCalls: []model.ToolCall{{ID: "1", Name: "f", Arguments: `{"a":"<"}`}}, FinishReason: model.ToolCalls, Metadata: map[string]string{}},
-		"calls":    {Content: &text, ToolCalls: []model.ToolCall{{ID: "1"}, {ID: "2"}}, Metadata: map[string]string{}},
-		"logprobs": {Content: &text, Logprobs: []model.Logprob{{}, {}}, Metadata: map[string]string{}},
-	} {
-		o := newCompletionObject(&c)
-		want, err := jsonout.Marshal(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := o.AppendJSON(nil); string(got) != string(want) {
-			t.Errorf("%s: got %s\nwant %s", name, got, want)
-		}
-	}
 }

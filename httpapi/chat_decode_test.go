@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"reflect"
 	"strings"
@@ -9,17 +10,33 @@ import (
 
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
+	"github.com/seed-506d8e5d/svc/wire"
 )
+
+// chatCall is what the body of a chat completion asks for.
+type chatCall struct {
+	request              chat.Request
+	stream, includeUsage bool
+}
 
 func decodeChatText(body string) (*chatCall, error) {
 	root, err := jsonin.Parse([]byte(body), jsonin.Dots)
 	if err != nil {
 		return nil, err
 	}
-	return decodeChat(root)
+	w := &wire.ChatRequest{}
+	wire.Decode(root, w)
+	if err := root.Err(); err != nil {
+		return nil, err
+	}
+	if ignored := root.Ignored(); len(ignored) > 0 && strings.Contains(body, `"model"`) {
+		return nil, fmt.Errorf("ignored %+v", ignored)
+	}
+	return &chatCall{*convert.FromChatRequest(w), isTrue(w.Stream), includeUsage(&w.Streaming)}, nil
 }
 
 func ref[T any](v T) *T { return &v }
@@ -49,7 +66,7 @@ func TestDecodeChatReadsEveryField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &chatCall{chatMode: chatMode{stream: true, includeUsage: true}, request: chat.Request{
+	want := &chatCall{stream: true, includeUsage: true, request: chat.Request{
 		Model: "m",
 		Messages: []chat.Message{
 			{Role: chat.Developer, Content: []chat.Part{chat.Text("d")}},
