@@ -29,6 +29,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/wire"
@@ -73,33 +74,23 @@ func (c *Client) Ready(ctx context.Context) error {
 
 // Models returns the models that the key may use: their IDs and who owns them.
 func (c *Client) Models(ctx context.Context, _ Caller) ([]model.Info, error) {
-	var list struct{ Data []wireModel }
+	var list wire.ModelList
 	err := c.call(ctx, "GET", modelsPath, nil, &list)
 	var models []model.Info
-	for _, m := range list.Data {
-		models = append(models, m.info())
+	for i := range list.Data {
+		models = append(models, convert.FromModel(&list.Data[i]))
 	}
 	return models, err
 }
 
 // Model returns the model with an ID. The error is NotFound.
 func (c *Client) Model(ctx context.Context, _ Caller, id string) (model.Info, error) {
-	var m wireModel
+	var m wire.Model
 	err := c.call(ctx, "GET", under(modelsPath, id), nil, &m)
-	return m.info(), err
+	return convert.FromModel(&m), err
 }
 
 const modelsPath = "/v1/models"
-
-type wireModel struct {
-	ID      string `json:"id"`
-	Created int64  `json:"created"`
-	OwnedBy string `json:"owned_by"`
-}
-
-func (m wireModel) info() model.Info {
-	return model.Info{ID: m.ID, Created: m.Created, OwnedBy: m.OwnedBy}
-}
 
 // maxAnswer bounds a whole answer in bytes.
 const maxAnswer = 256 << 20

@@ -11,31 +11,21 @@ import (
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/internal/convert"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 const conversationsPath = "/v1/conversations"
 
-type wireConversation struct {
-	ID        string
-	CreatedAt int64 `json:"created_at"`
-	Metadata  map[string]string
-}
-
 func (c *Client) conversation(ctx context.Context, method, path string, body any) (conversations.Conversation, error) {
-	var w wireConversation
+	var w wire.Conversation
 	err := c.call(ctx, method, path, body, &w)
-	return conversations.Conversation{ID: w.ID, CreatedAt: w.CreatedAt, Metadata: w.Metadata}, err
+	return convert.FromConversation(&w), err
 }
 
 // CreateConversation stores a new conversation with tags and items, both optional.
 func (c *Client) CreateConversation(ctx context.Context, _ Caller, metadata map[string]string, items []conversations.Item) (conversations.Conversation, error) {
-	body := object{}
-	if metadata != nil {
-		body["metadata"] = metadata
-	}
-	if items != nil {
-		body["items"] = newItems(items)
-	}
+	body := &wire.ConversationRequest{Metadata: metadata, Items: convert.ToInputItems(items)}
 	return c.conversation(ctx, "POST", conversationsPath, body)
 }
 
@@ -56,21 +46,21 @@ func (c *Client) DeleteConversation(ctx context.Context, _ Caller, id string) er
 
 // AddConversationItems adds items to a conversation and returns them as stored.
 func (c *Client) AddConversationItems(ctx context.Context, _ Caller, id string, added []conversations.Item) ([]conversations.Item, error) {
-	var body struct{ Data []wireItem }
-	err := c.call(ctx, "POST", under(conversationsPath, id, "items"), object{"items": newItems(added)}, &body)
-	return items(body.Data), err
+	var body wire.List[wire.Item]
+	err := c.call(ctx, "POST", under(conversationsPath, id, "items"), &wire.ItemsRequest{Items: convert.ToInputItems(added)}, &body)
+	return convert.FromItems(body.Data), err
 }
 
 // ConversationItems returns a page of a conversation's items.
 func (c *Client) ConversationItems(ctx context.Context, _ Caller, id string, p Page) (List[conversations.Item], error) {
-	return list(ctx, c, under(conversationsPath, id, "items"), p, wireItem.item)
+	return list(ctx, c, under(conversationsPath, id, "items"), p, func(w wire.Item) conversations.Item { return convert.FromItem(&w) })
 }
 
 // ConversationItem returns one item of a conversation. The error is NotFound.
 func (c *Client) ConversationItem(ctx context.Context, _ Caller, id, item string) (conversations.Item, error) {
-	var w wireItem
+	var w wire.Item
 	err := c.call(ctx, "GET", under(under(conversationsPath, id, "items"), item), nil, &w)
-	return w.item(), err
+	return convert.FromItem(&w), err
 }
 
 // DeleteConversationItem removes an item and returns the conversation.
@@ -79,22 +69,6 @@ func (c *Client) DeleteConversationItem(ctx context.Context, _ Caller, id, item 
 }
 
 const filesPath = "/v1/files"
-
-type wireFile struct {
-	ID        string
-	Bytes     int64
-	CreatedAt int64 `json:"created_at"`
-	ExpiresAt int64 `json:"expires_at"`
-	Filename  string
-	MIMEType  string `json:"mime_type"`
-	Purpose   string
-	Status    files.Status
-}
-
-func (w wireFile) file() files.File {
-	return files.File{ID: w.ID, Bytes: w.Bytes, CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt, Filename: w.Filename,
-		MIMEType: w.MIMEType, Purpose: w.Purpose, Status: w.Status}
-}
 
 var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", " ", "\n", " ")
 
@@ -131,23 +105,23 @@ func (c *Client) UploadFile(ctx context.Context, _ Caller, u files.Upload) (file
 		return files.File{}, err
 	}
 	defer resp.Body.Close()
-	var w wireFile
+	var w wire.File
 	if err := decode(resp.Body, &w); err != nil {
 		return files.File{}, failed(ctx, err)
 	}
-	return w.file(), nil
+	return convert.FromFile(&w), nil
 }
 
 // File returns a file. The error is NotFound.
 func (c *Client) File(ctx context.Context, _ Caller, id string) (files.File, error) {
-	var w wireFile
+	var w wire.File
 	err := c.call(ctx, "GET", under(filesPath, id), nil, &w)
-	return w.file(), err
+	return convert.FromFile(&w), err
 }
 
 // Files returns a page of the files with a purpose, or of all where it is empty.
 func (c *Client) Files(ctx context.Context, _ Caller, purpose string, p Page) (List[files.File], error) {
-	return list(ctx, c, filesPath, p, wireFile.file, "purpose", purpose)
+	return list(ctx, c, filesPath, p, func(w wire.File) files.File { return convert.FromFile(&w) }, "purpose", purpose)
 }
 
 // DeleteFile removes a file with its bytes and its text.

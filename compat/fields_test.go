@@ -8,7 +8,6 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
 
-	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/wire"
 )
 
@@ -19,7 +18,7 @@ func TestEveryFieldHasAUse(t *testing.T) {
 		params any
 		table  map[string]wire.Field
 	}{
-		{responses.ResponseNewParams{}, httpapi.ResponseFields()},
+		{responses.ResponseNewParams{}, wire.Fields(wire.ResponseRequest{})},
 		{openai.ChatCompletionNewParams{}, wire.Fields(wire.ChatRequest{})},
 		{openai.CompletionNewParams{}, wire.Fields(wire.CompletionRequest{})},
 		{openai.EmbeddingNewParams{}, wire.Fields(wire.EmbeddingRequest{})},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/responses"
 )
 
@@ -97,7 +98,7 @@ func (c *Console) responsePage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.MarshalIndent(r, "", "  ")
+	raw, err := json.MarshalIndent(convert.ToResponse(r), "", "  ")
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,6 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/internal/ids"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -83,16 +82,6 @@ type Conversation struct {
 	Metadata  map[string]string
 
 	removed uint64 // how often items were removed
-}
-
-// MarshalJSON writes the conversation as the interface shows it.
-func (c Conversation) MarshalJSON() ([]byte, error) {
-	return jsonout.Marshal(struct {
-		ID        string            `json:"id"`
-		Object    string            `json:"object"`
-		CreatedAt int64             `json:"created_at"`
-		Metadata  map[string]string `json:"metadata"`
-	}{c.ID, "conversation", c.CreatedAt, generation.MetadataOrEmpty(c.Metadata)})
 }
 
 // conversationRecord is how a conversation is stored.

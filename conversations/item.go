@@ -9,16 +9,12 @@ import (
 
 // Item is one thing that was said or done in a conversation: a [*Message], a
 // [*FunctionCall], a [*FunctionCallOutput], a [*WebSearch], a [*Compaction] or a
-// [*Reasoning]; in the input of a turn also a [Reference]. Items are encoded as
-// JSON in the form of the interface. An item that was stored or sent is not changed
+// [*Reasoning]; in the input of a turn also a [Reference]. An item that was stored or sent is not changed
 // any more.
 type Item interface {
 	// ItemID returns the item's ID, which is empty for an item that a caller
 	// sends and which has not been stored.
 	ItemID() string
-
-	// AppendJSON appends the item to a buffer, as JSON in the form of the interface.
-	AppendJSON(b []byte) []byte
 }
 
 // Status is how far an item has come.

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"log/slog"
 	"net"
 	"time"
@@ -12,7 +11,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/background"
-	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/wire"
 )
 
@@ -92,53 +91,19 @@ func (a *API) metrics(c *call) error {
 }
 
 func (a *API) createOrganization(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
-	if err != nil {
+	body := &wire.OrganizationRequest{}
+	if err := c.adminRequest(body); err != nil {
 		return err
 	}
-	n := accounts.NewOrganization{
-		Name:              root.Field("name").Text(),
-		Credits:           dollars(root.Field("credits")),
-		ZeroDataRetention: root.Field("zero_data_retention").True(),
-		RequestsPerMinute: orZero(root.Field("requests_per_minute").Int()),
-		TokensPerMinute:   orZero(root.Field("tokens_per_minute").Int()),
-
-		ConcurrentRequests: orZero(root.Field("concurrent_requests").Int()),
-	}
-	if r := retention(root.Field("retention")); r != nil {
-		n.Retention = *r
-	}
-	if err := root.Err(); err != nil {
+	n, err := convert.FromOrganizationRequest(body)
+	if err != nil {
 		return err
 	}
 	o, err := c.admin().CreateOrganization(c.ctx(), n)
 	if err != nil {
 		return err
 	}
-	return c.json(o)
-}
-
-// dollars reads an amount of money: a string or a number. Absent is nothing.
-func dollars(n *jsonin.Node) accounts.Micros {
-	if n.Absent() {
-		return 0
-	}
-	text := string(n.Raw())
-	if n.IsText() {
-		text = n.Text()
-	}
-	amount, err := accounts.ParseDollars(text)
-	if err != nil {
-		n.Fail(`must be a decimal number of US dollars with at most 6 digits after the point, such as "12.50"`)
-	}
-	return amount
-}
-
-func orZero(i *int) int {
-	if i == nil {
-		return 0
-	}
-	return *i
+	return c.json(convert.ToOrganization(&o))
 }
 
 func (a *API) listOrganizations(c *call) error {
@@ -150,7 +115,7 @@ func (a *API) listOrganizations(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(result, func(o accounts.Organization) (accounts.Organization, string) { return o, o.ID }))
+	return c.json(convert.ToList(result, convert.ToOrganization, func(w *wire.Organization) string { return w.ID }))
 }
 
 func (a *API) getOrganization(c *call) error {
@@ -158,41 +123,19 @@ func (a *API) getOrganization(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(o)
+	return c.json(convert.ToOrganization(&o))
 }
 
 func (a *API) updateOrganization(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
+	body := &wire.OrganizationUpdate{}
+	if err := c.adminRequest(body); err != nil {
+		return err
+	}
+	o, err := c.admin().UpdateOrganization(c.ctx(), c.r.PathValue("id"), convert.FromOrganizationUpdate(body))
 	if err != nil {
 		return err
 	}
-	u := accounts.OrganizationUpdate{
-		Name:              optional(root.Field("name"), (*jsonin.Node).Text),
-		Status:            optional(root.Field("status"), func(n *jsonin.Node) accounts.Status { return accounts.Status(n.Text()) }),
-		ZeroDataRetention: root.Field("zero_data_retention").Bool(),
-		RequestsPerMinute: root.Field("requests_per_minute").Int(),
-		TokensPerMinute:   root.Field("tokens_per_minute").Int(),
-		Retention:         retention(root.Field("retention")),
-
-		ConcurrentRequests: root.Field("concurrent_requests").Int(),
-	}
-	if err := root.Err(); err != nil {
-		return err
-	}
-	o, err := c.admin().UpdateOrganization(c.ctx(), c.r.PathValue("id"), u)
-	if err != nil {
-		return err
-	}
-	return c.json(o)
-}
-
-// optional returns what read makes of a node, or nil where it is absent.
-func optional[T any](n *jsonin.Node, read func(*jsonin.Node) T) *T {
-	if n.Absent() {
-		return nil
-	}
-	value := read(n)
-	return &value
+	return c.json(convert.ToOrganization(&o))
 }
 
 func (a *API) deleteOrganization(c *call) error {
@@ -203,37 +146,23 @@ func (a *API) deleteOrganization(c *call) error {
 	return c.json(wire.Deleted{ID: id, Object: "organization.deleted", Deleted: true})
 }
 
-// retention reads for how long things are kept; absent is nil.
-func retention(n *jsonin.Node) *accounts.Retention {
-	return optional(n, func(n *jsonin.Node) accounts.Retention {
-		return accounts.Retention{
-			Completions: orZero(n.Field("completions_days").Int()), Responses: orZero(n.Field("responses_days").Int()),
-			Conversations: orZero(n.Field("conversations_days").Int()), Files: orZero(n.Field("files_days").Int()),
-		}
-	})
-}
-
 func (a *API) addCredits(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
+	body := &wire.CreditsRequest{}
+	if err := c.adminRequest(body); err != nil {
+		return err
+	}
+	amount, err := convert.FromDollars("amount", body.Amount)
 	if err != nil {
 		return err
 	}
-	amount := root.Field("amount")
-	if amount.Absent() {
-		amount.Fail("is required")
-	}
-	value := dollars(amount)
-	if err := root.Err(); err != nil {
-		return err
-	}
-	o, replayed, err := c.admin().AddCreditsOnce(c.ctx(), c.r.PathValue("id"), value, c.r.Header.Get("Idempotency-Key"))
+	o, replayed, err := c.admin().AddCreditsOnce(c.ctx(), c.r.PathValue("id"), amount, c.r.Header.Get("Idempotency-Key"))
 	if err != nil {
 		return err
 	}
 	if replayed {
 		c.w.Header().Set("Idempotent-Replay", "true")
 	}
-	return c.json(o)
+	return c.json(convert.ToOrganization(&o))
 }
 
 func (a *API) listUsage(c *call) error {
@@ -245,60 +174,39 @@ func (a *API) listUsage(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(result, func(e accounts.Entry) (accounts.Entry, string) { return e, e.ID }))
+	return c.json(convert.ToList(result, convert.ToUsageRecord, func(w *wire.UsageRecord) string { return w.ID }))
 }
 
-// maxKeyModels is how many models of a key are read: one more than it may have,
-// for package accounts to refuse.
-const maxKeyModels = 1001
-
-func period(n *jsonin.Node) accounts.Period { return accounts.Period(n.Text()) }
-
 func (a *API) updateKey(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
-	if err != nil {
+	body := &wire.KeyUpdate{}
+	if err := c.adminRequest(body); err != nil {
 		return err
 	}
-	u := accounts.KeyUpdate{
-		Name:              optional(root.Field("name"), (*jsonin.Node).Text),
-		RequestsPerMinute: root.Field("requests_per_minute").Int(),
-		TokensPerMinute:   root.Field("tokens_per_minute").Int(),
-		Budget:            optional(root.Field("budget"), dollars),
-		BudgetPeriod:      optional(root.Field("budget_period"), period),
-	}
-	if err := root.Err(); err != nil {
+	u, err := convert.FromKeyUpdate(body)
+	if err != nil {
 		return err
 	}
 	key, err := c.admin().UpdateKey(c.ctx(), c.r.PathValue("id"), u)
 	if err != nil {
 		return err
 	}
-	return c.json(key)
+	return c.json(convert.ToKey(&key))
 }
 
 func (a *API) createKey(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
-	if err != nil {
+	body := &wire.KeyRequest{}
+	if err := c.adminRequest(body); err != nil {
 		return err
 	}
-	n := accounts.NewKey{OrganizationID: root.Field("organization_id").Text(), Name: root.Field("name").Text()}
-	if models := root.Field("models"); !models.Absent() {
-		n.Models = []string{}
-		for _, id := range models.First(maxKeyModels) {
-			n.Models = append(n.Models, id.Text())
-		}
-	}
-	n.RequestsPerMinute = orZero(root.Field("requests_per_minute").Int())
-	n.TokensPerMinute = orZero(root.Field("tokens_per_minute").Int())
-	n.Budget, n.BudgetPeriod = dollars(root.Field("budget")), period(root.Field("budget_period"))
-	if err := root.Err(); err != nil {
+	n, err := convert.FromKeyRequest(body)
+	if err != nil {
 		return err
 	}
 	key, err := c.admin().CreateKey(c.ctx(), n)
 	if err != nil {
 		return err
 	}
-	return c.json(key)
+	return c.json(convert.ToKey(&key))
 }
 
 func (a *API) listKeys(c *call) error {
@@ -311,7 +219,7 @@ func (a *API) listKeys(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(result, func(k accounts.APIKey) (accounts.APIKey, string) { return k, k.ID }))
+	return c.json(convert.ToList(result, convert.ToKey, func(w *wire.APIKey) string { return w.ID }))
 }
 
 func (a *API) revokeKey(c *call) error {
@@ -320,18 +228,6 @@ func (a *API) revokeKey(c *call) error {
 		return err
 	}
 	return c.json(wire.Deleted{ID: id, Object: "api_key.deleted", Deleted: true})
-}
-
-// auditObject is an entry of the audit log on the wire. Change is null where the
-// action says it all.
-type auditObject struct {
-	ID        string          `json:"id"`
-	Object    string          `json:"object"`
-	Action    string          `json:"action"`
-	Subject   string          `json:"subject"`
-	Change    json.RawMessage `json:"change"`
-	By        string          `json:"by,omitempty"`
-	CreatedAt int64           `json:"created_at"`
 }
 
 func (a *API) listAuditLog(c *call) error {
@@ -343,7 +239,5 @@ func (a *API) listAuditLog(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(result, func(e accounts.AuditEntry) (auditObject, string) {
-		return auditObject{e.ID, "audit_entry", e.Action, e.Subject, e.Change, e.By, e.CreatedAt}, e.ID
-	}))
+	return c.json(convert.ToList(result, convert.ToAuditEntry, func(w *wire.AuditEntry) string { return w.ID }))
 }

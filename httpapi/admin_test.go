@@ -136,7 +136,7 @@ func TestAdmin(t *testing.T) {
 		`"prefix":"PREFIX","created_at":1700000000,"last_used_at":null`
 	for _, x := range []exchange{
 		{"create", "POST", "/admin/v1/organizations",
-			`{"name":"Acme","credits":"12.5","zero_data_retention":true,"requests_per_minute":60,"tokens_per_minute":1000,"unknown":1}`,
+			`{"name":"Acme","credits":"12.5","zero_data_retention":true,"requests_per_minute":60,"tokens_per_minute":1000}`,
 			200, acme("Acme", "active", "12.5", 60)},
 		{"create with a name alone", "POST", "/admin/v1/organizations", `{"name":"Plain","credits":null}`, 200, plain},
 		{"list", "GET", "/admin/v1/organizations", "", 200, list("org_0001", "org_0002", false, acme("Acme", "active", "12.5", 60), plain)},
@@ -326,4 +326,20 @@ func TestWrongAdminKeysAreSlowedDown(t *testing.T) {
 			t.Errorf("twenty guesses at once took %v", took)
 		}
 	})
+}
+
+// TestAdministrationRefusesUnknownFields with what they may have been meant for.
+func TestAdministrationRefusesUnknownFields(t *testing.T) {
+	a := newAdminAPI(t, svc.Options{}, Options{})
+	for _, c := range []struct{ path, body, message string }{
+		{"/admin/v1/api_keys", `{"organization":"x"}`, "organization is not a field; did you mean organization_id?"},
+		{"/admin/v1/organizations", `{"name":"x","credit":1}`, "credit is not a field; did you mean credits?"},
+		{"/admin/v1/organizations", `{"name":"x","retention":{"file_days":1}}`, "retention.file_days is not a field; did you mean files_days?"},
+		{"/admin/v1/organizations", `{"name":"x","zzzzz":1}`, "zzzzz is not a field; there are name, "},
+	} {
+		w := send(a, adminKey, "POST", c.path, c.body)
+		if w.Code != 400 || !strings.Contains(w.Body.String(), c.message) {
+			t.Errorf("%s %s: %d %s", c.path, c.body, w.Code, w.Body)
+		}
+	}
 }

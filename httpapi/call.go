@@ -20,7 +20,6 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/cpu"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
-	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // MaxBody is how large a JSON body may be, in bytes: 16 MiB. Uploads and
@@ -54,6 +53,7 @@ type call struct {
 	// For the log.
 	model                     string
 	inputTokens, outputTokens int
+	unknown                   int // members of the body that are not known, named in the header
 	err                       *fault.Error
 
 	recorder *recorder // of an answer that is kept for its Idempotency-Key, or nil
@@ -185,12 +185,6 @@ func (c *call) modelRequest(v any) error {
 		return err
 	}
 	return c.decode(root, v)
-}
-
-// decode reads a body that has been parsed.
-func (c *call) decode(root *jsonin.Node, v any) error {
-	wire.Decode(root, v)
-	return root.Err()
 }
 
 // optionalBody reads a JSON body that may be left out: empty is an empty object.
@@ -397,6 +391,9 @@ func (c *call) log() {
 	}
 	if c.model != "" {
 		attrs = append(attrs, slog.String("model", clip(c.model)), slog.Int("input_tokens", c.inputTokens), slog.Int("output_tokens", c.outputTokens))
+	}
+	if c.unknown != 0 {
+		attrs = append(attrs, slog.Int("ignored_fields", c.unknown))
 	}
 	if c.err != nil {
 		attrs = append(attrs, slog.String("error", c.err.Code))

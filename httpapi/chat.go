@@ -73,7 +73,7 @@ func (c *call) sendChunks(encoder *chunkEncoder, chunks iter.Seq2[chat.Chunk, er
 	defer s.close()
 	for chunk, err := range chunks {
 		if err != nil {
-			if s.abort(errorEvent(err)) {
+			if s.abort(chatError(err)) {
 				c.err = fault.From(err)
 				return nil // the stream has told it: a connection that breaks would tell it again
 			}
@@ -87,13 +87,9 @@ func (c *call) sendChunks(encoder *chunkEncoder, chunks iter.Seq2[chat.Chunk, er
 	return nil
 }
 
-// errorEvent is the event of a stream that failed.
-func errorEvent(err error) []byte {
-	data, encodeErr := encode(wire.Error{Error: bodyOf(fault.From(err))})
-	if encodeErr != nil {
-		panic(encodeErr) // a type of ours that cannot be encoded is a defect
-	}
-	return append(append([]byte("data: "), data...), "\n\n"...)
+// chatError is the event of a stream that failed.
+func chatError(err error) []byte {
+	return append(appendJSON([]byte("data: "), wire.Error{Error: bodyOf(fault.From(err))}), "\n\n"...)
 }
 
 func (a *API) listChats(c *call) error {
@@ -106,7 +102,7 @@ func (a *API) listChats(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(found, func(o chat.Completion) (wire.ChatCompletion, string) { return convert.ToChatCompletion(&o), o.ID }))
+	return c.json(convert.ToList(found, convert.ToChatCompletion, func(w *wire.ChatCompletion) string { return w.ID }))
 }
 
 // metadataFilter reads the query parameters metadata[key]=value.
@@ -142,7 +138,7 @@ func (a *API) listChatMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(found, func(m chat.StoredMessage) (wire.StoredMessage, string) { return convert.ToStoredMessage(&m), m.ID }))
+	return c.json(convert.ToList(found, convert.ToStoredMessage, func(w *wire.StoredMessage) string { return w.ID }))
 }
 
 func (a *API) updateChat(c *call) error {

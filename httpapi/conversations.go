@@ -2,28 +2,23 @@ package httpapi
 
 import (
 	"github.com/seed-506d8e5d/svc/conversations"
-	"github.com/seed-506d8e5d/svc/internal/jsonin"
-	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/internal/convert"
+	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // The spec's section Endpoints, Conversations.
 
 func (a *API) createConversation(c *call) error {
-	root, err := c.optionalBody()
+	tags, items, err := a.conversationBody(c)
 	if err != nil {
-		return err
-	}
-	tags := root.Field("metadata").Metadata()
-	items := decodeItems(root.Field("items"), a.service.AnyItems())
-	if err := root.Err(); err != nil {
 		return err
 	}
 	conversation, err := a.service.CreateConversation(c.ctx(), c.caller, tags, items)
 	if err != nil {
 		return err
 	}
-	return c.json(conversation)
+	return c.json(convert.ToConversation(&conversation))
 }
 
 func (a *API) getConversation(c *call) error {
@@ -31,27 +26,19 @@ func (a *API) getConversation(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(conversation)
+	return c.json(convert.ToConversation(&conversation))
 }
 
 func (a *API) updateConversation(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
+	body := &wire.MetadataRequest{}
+	if err := c.request(body); err != nil {
+		return err
+	}
+	conversation, err := a.service.UpdateConversation(c.ctx(), c.caller, c.r.PathValue("conversation_id"), body.Tags())
 	if err != nil {
 		return err
 	}
-	field := root.Field("metadata")
-	if field.Missing() {
-		field.Fail("is required")
-	}
-	tags := field.Metadata()
-	if err := root.Err(); err != nil {
-		return err
-	}
-	conversation, err := a.service.UpdateConversation(c.ctx(), c.caller, c.r.PathValue("conversation_id"), tags)
-	if err != nil {
-		return err
-	}
-	return c.json(conversation)
+	return c.json(convert.ToConversation(&conversation))
 }
 
 func (a *API) deleteConversation(c *call) error {
@@ -63,19 +50,15 @@ func (a *API) deleteConversation(c *call) error {
 }
 
 func (a *API) addItems(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
+	items, err := a.itemsBody(c)
 	if err != nil {
-		return err
-	}
-	items := decodeItems(root.Field("items"), a.service.AnyItems())
-	if err := root.Err(); err != nil {
 		return err
 	}
 	added, err := a.service.AddConversationItems(c.ctx(), c.caller, c.r.PathValue("conversation_id"), items)
 	if err != nil {
 		return err
 	}
-	return c.written(itemList{Items: added})
+	return c.json(convert.ToItemList(page.Page[conversations.Item]{Items: added}))
 }
 
 func (a *API) listItems(c *call) error {
@@ -87,7 +70,7 @@ func (a *API) listItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.written(itemList(items))
+	return c.json(convert.ToItemList(items))
 }
 
 func (a *API) getItem(c *call) error {
@@ -95,7 +78,7 @@ func (a *API) getItem(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.written(item)
+	return c.json(convert.ToItem(item))
 }
 
 func (a *API) deleteItem(c *call) error {
@@ -103,61 +86,41 @@ func (a *API) deleteItem(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(conversation)
+	return c.json(convert.ToConversation(&conversation))
 }
 
-// decodeItems reads the items of a conversation: as the spec allows them here
-// messages of the user with text, or where the operator has said so any that a
-// turn takes.
-func decodeItems(n *jsonin.Node, any bool) []conversations.Item {
-	var items []conversations.Item
-	for _, item := range n.Items(conversations.MaxItems) {
-		if any {
-			if decoded := decodeItem(item, item.Field("type").Text()); decoded != nil {
-				items = append(items, decoded)
-			}
-			continue
-		}
-		if t := item.Field("type"); !t.Absent() && t.Text() != "message" {
-			t.Fail(`must be "message"; ` + fromTurns)
-		}
-		if item.Field("role").Text() != string(model.User) {
-			item.Field("role").Fail(`must be "user"; ` + fromTurns)
-		}
-		items = append(items, &conversations.Message{Role: model.User, Content: decodeTextContent(item.Field("content"))})
+// conversationBody reads what a conversation is made with: as the spec allows it
+// here the user's messages with text, or where the operator has said so any items
+// that a turn takes.
+func (a *API) conversationBody(c *call) (tags map[string]string, items []conversations.Item, err error) {
+	root, err := c.optionalBody()
+	if err != nil {
+		return nil, nil, err
 	}
-	return items
+	any, user := &wire.ConversationRequest{}, &wire.UserConversationRequest{}
+	if a.service.AnyItems() {
+		err = c.decode(root, any)
+	} else {
+		err = c.decode(root, user)
+		any.Metadata, any.Items = user.Metadata, wire.InputItems(user.Items)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return convert.FromTags(any.Metadata), convert.FromInputItems(any.Items), nil
 }
 
-// fromTurns says how other items than the user's messages come into a
-// conversation.
-const fromTurns = "others are written by responses with this conversation, or are taken where the server is configured with conversation_items any"
-
-func decodeTextContent(n *jsonin.Node) []conversations.Part {
-	if n.IsText() {
-		return []conversations.Part{{Type: conversations.InputText, Text: n.Text()}}
-	}
-	if !n.IsArray() {
-		n.Fail("must be a string or an array of text parts")
-		return nil
-	}
-	var parts []conversations.Part
-	for _, p := range n.Items(maxParts) {
-		if p.Field("type").Text() != string(conversations.InputText) {
-			p.Field("type").Fail(`must be "input_text": only text is accepted here`)
+// itemsBody reads the items that are added to a conversation.
+func (a *API) itemsBody(c *call) ([]conversations.Item, error) {
+	any, user := &wire.ItemsRequest{}, &wire.UserItemsRequest{}
+	if a.service.AnyItems() {
+		if err := c.request(any); err != nil {
+			return nil, err
 		}
-		parts = append(parts, conversations.Part{Type: conversations.InputText, Text: requiredText(p.Field("text"))})
+		return convert.FromInputItems(any.Items), nil
 	}
-	return parts
-}
-
-// maxParts is how many parts the content of one message may have.
-const maxParts = 1000
-
-// requiredText returns a string that must be there.
-func requiredText(n *jsonin.Node) string {
-	if n.Absent() {
-		n.Fail("is required")
+	if err := c.request(user); err != nil {
+		return nil, err
 	}
-	return n.Text()
+	return convert.FromInputItems(wire.InputItems(user.Items)), nil
 }

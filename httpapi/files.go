@@ -10,43 +10,19 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // The spec's section Endpoints, Files, and the content of a file as in the OpenAI
 // API. The form of an upload is read in upload.go.
 
-// fileObject is the spec's File object.
-type fileObject struct {
-	ID        string       `json:"id"`
-	Object    string       `json:"object"`
-	Bytes     int64        `json:"bytes"`
-	CreatedAt int64        `json:"created_at"`
-	ExpiresAt *int64       `json:"expires_at"`
-	Filename  string       `json:"filename"`
-	Purpose   string       `json:"purpose"`
-	Status    files.Status `json:"status"`
-	Details   string       `json:"status_details,omitempty"`
-}
-
-func newFileObject(f files.File) fileObject {
-	o := fileObject{
-		ID: f.ID, Object: "file", Bytes: f.Bytes, CreatedAt: f.CreatedAt,
-		Filename: f.Filename, Purpose: f.Purpose, Status: f.Status, Details: f.Details(),
-	}
-	if f.ExpiresAt != 0 {
-		o.ExpiresAt = &f.ExpiresAt
-	}
-	return o
-}
-
 func (a *API) uploadFile(c *call) error {
 	file, err := c.upload()
 	if err != nil {
 		return err
 	}
-	return c.json(newFileObject(file))
+	return c.json(convert.ToFile(&file))
 }
 
 func (a *API) listFiles(c *call) error {
@@ -59,7 +35,7 @@ func (a *API) listFiles(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newList(result, func(f files.File) (fileObject, string) { return newFileObject(f), f.ID }))
+	return c.json(convert.ToList(result, convert.ToFile, func(w *wire.File) string { return w.ID }))
 }
 
 func (a *API) getFile(c *call) error {
@@ -67,7 +43,7 @@ func (a *API) getFile(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(newFileObject(file))
+	return c.json(convert.ToFile(&file))
 }
 
 func (a *API) deleteFile(c *call) error {

@@ -4,9 +4,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/wire"
 )
@@ -48,29 +46,4 @@ func newList[T, O any](p page.Page[T], object func(T) (O, string)) wire.List[O] 
 		}
 	}
 	return l
-}
-
-// itemList is a page of items on the wire, which append themselves: pages of them
-// are read again and again.
-type itemList page.Page[conversations.Item]
-
-// AppendJSON implements jsonout.Appender.
-func (l itemList) AppendJSON(b []byte) []byte {
-	w := jsonout.Over(b)
-	w.Object()
-	w.Name("object").String("list")
-	w.Name("data").Array()
-	for _, item := range l.Items {
-		w.Value(item)
-	}
-	w.EndArray()
-	first, last := "", ""
-	if n := len(l.Items); n > 0 {
-		first, last = l.Items[0].ItemID(), l.Items[n-1].ItemID()
-	}
-	w.Name("first_id").OptionalString(first)
-	w.Name("last_id").OptionalString(last)
-	w.Name("has_more").Bool(l.HasMore)
-	w.EndObject()
-	return w.Buf
 }

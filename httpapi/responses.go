@@ -6,12 +6,10 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
-	"github.com/seed-506d8e5d/svc/internal/logprobs"
 	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/wire"
 )
@@ -19,17 +17,16 @@ import (
 // The spec's sections Endpoints, Responses, and Events.
 
 func (a *API) createResponse(c *call) error {
-	root, err := c.modelBody(MaxBody, jsonin.Dots)
+	body := &wire.ResponseRequest{}
+	if err := c.modelRequest(body); err != nil {
+		return err
+	}
+	req, err := convert.FromResponseRequest(body)
 	if err != nil {
 		return err
 	}
-	req := decodeResponseRequest(root)
-	stream := root.Field("stream").True()
-	if err := root.Err(); err != nil {
-		return err
-	}
 	c.model = req.Model
-	if stream {
+	if isTrue(body.Stream) {
 		events, err := a.service.StreamResponse(c.ctx(), c.caller, req)
 		if err != nil {
 			return err
@@ -44,7 +41,7 @@ func (a *API) createResponse(c *call) error {
 		return err
 	}
 	c.usedResponse(r)
-	return c.written(r)
+	return c.json(convert.ToResponse(r))
 }
 
 // responseEvents writes the events of a response. A stream that cannot be brought
@@ -118,7 +115,7 @@ func (a *API) storedResponse(c *call, id string) error {
 	if err != nil {
 		return err
 	}
-	return c.written(r)
+	return c.json(convert.ToResponse(r))
 }
 
 func (a *API) replayResponse(c *call, id string, after int) error {
@@ -167,25 +164,22 @@ func (a *API) cancelResponse(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(r)
+	return c.json(convert.ToResponse(r))
 }
 
 func (a *API) compactResponse(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
-	if err != nil {
+	body := &wire.CompactionRequest{}
+	if err := c.request(body); err != nil {
 		return err
 	}
-	req := decodeCompaction(root)
-	if err := root.Err(); err != nil {
-		return err
-	}
+	req := convert.FromCompactionRequest(body)
 	c.model = req.Model
 	compacted, err := a.service.CompactResponse(c.ctx(), c.caller, req)
 	if err != nil {
 		return err
 	}
 	c.inputTokens, c.outputTokens = compacted.Usage.InputTokens, compacted.Usage.OutputTokens
-	return c.written(compacted)
+	return c.json(convert.ToCompacted(compacted))
 }
 
 func (a *API) listInputItems(c *call) error {
@@ -197,16 +191,16 @@ func (a *API) listInputItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.written(itemList(items))
+	return c.json(convert.ToItemList(items))
 }
 
 func (a *API) countInputTokens(c *call) error {
-	root, err := c.body(MaxBody, jsonin.Dots)
-	if err != nil {
+	body := &wire.ResponseRequest{}
+	if err := c.request(body); err != nil {
 		return err
 	}
-	req := decodeResponseRequest(root)
-	if err := root.Err(); err != nil {
+	req, err := convert.FromResponseRequest(body)
+	if err != nil {
 		return err
 	}
 	c.model = req.Model
@@ -214,10 +208,7 @@ func (a *API) countInputTokens(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(struct {
-		Object      string `json:"object"`
-		InputTokens int    `json:"input_tokens"`
-	}{"response.input_tokens", count})
+	return c.json(wire.InputTokens{Object: "response.input_tokens", InputTokens: count})
 }
 
 // appendResponseEvent appends an event as it goes over the wire.
@@ -227,74 +218,35 @@ func appendResponseEvent(b []byte, e *responses.Event) []byte {
 	return append(appendEventObject(append(b, "\ndata: "...), e), "\n\n"...)
 }
 
-// appendEventObject appends an event as JSON.
+// appendEventObject appends an event as JSON. Pieces of text and of arguments, which
+// nearly all events are, are written without reflection.
 func appendEventObject(b []byte, e *responses.Event) []byte {
+	switch {
+	case e.Type == responses.EventTextDelta && len(e.Logprobs) == 0:
+	case e.Type == responses.EventArgumentsDelta, e.Type == responses.EventInputDelta:
+	default:
+		return appendJSON(b, convert.ToResponseEvent(e, eventError))
+	}
 	w := jsonout.Over(b)
 	w.Object()
 	w.Name("type").String(string(e.Type))
 	w.Name("sequence_number").Int(int64(e.Sequence))
-	writePayload(&w, e)
+	w.Name("item_id").String(e.ItemID)
+	w.Name("output_index").Int(int64(e.OutputIndex))
+	if e.Type == responses.EventTextDelta {
+		w.Name("content_index").Int(0)
+	}
+	w.Name("delta").String(e.Text)
+	if e.Type == responses.EventTextDelta {
+		w.Name("logprobs").Array()
+		w.EndArray()
+	}
 	w.EndObject()
 	return w.Buf
 }
 
-// writePayload writes the fields that the type of the event has.
-func writePayload(w *jsonout.Writer, e *responses.Event) {
-	switch e.Type {
-	case responses.EventTextDelta:
-		writePartPlace(w, e)
-		w.Name("delta").String(e.Text)
-		logprobs.Write(w.Name("logprobs"), e.Logprobs, false)
-	case responses.EventTextDone:
-		writePartPlace(w, e)
-		w.Name("text").String(e.Text)
-		logprobs.Write(w.Name("logprobs"), e.Logprobs, false)
-	case responses.EventPartAdded, responses.EventPartDone:
-		writePartPlace(w, e)
-		w.Name("part").Value(e.Part)
-	case responses.EventArgumentsDelta, responses.EventInputDelta:
-		writeItemPlace(w, e)
-		w.Name("delta").String(e.Text)
-	case responses.EventInputDone:
-		writeItemPlace(w, e)
-		w.Name("input").String(e.Text)
-	case responses.EventArgumentsDone:
-		writeItemPlace(w, e)
-		w.Name("name").String(e.Name)
-		w.Name("arguments").String(e.Text)
-	case responses.EventItemAdded, responses.EventItemDone:
-		w.Name("output_index").Int(int64(e.OutputIndex))
-		w.Name("item").Value(e.Item)
-	case responses.EventSearchProgress, responses.EventSearching, responses.EventSearchDone:
-		writeItemPlace(w, e)
-		w.Name("status").String(strings.TrimPrefix(string(e.Type), "response.web_search_call."))
-	case responses.EventError:
-		writeErrorFields(w, e.Error)
-	default:
-		w.Name("response").Value(e.Response)
-	}
-}
-
-func writeItemPlace(w *jsonout.Writer, e *responses.Event) {
-	w.Name("item_id").String(e.ItemID)
-	w.Name("output_index").Int(int64(e.OutputIndex))
-}
-
-func writePartPlace(w *jsonout.Writer, e *responses.Event) {
-	writeItemPlace(w, e)
-	w.Name("content_index").Int(0)
-}
-
-// writeErrorFields writes an error twice: as fields of the event, which some
-// clients read, and as an object, which others do.
-func writeErrorFields(w *jsonout.Writer, e *fault.Error) {
-	w.Name("code").String(e.Code)
-	w.Name("message").String(e.Message)
-	w.Name("param").OptionalString(e.Param)
-	w.Name("error").Object()
-	w.Name("message").String(e.Message)
-	w.Name("type").String(status[e.Kind].kind)
-	w.Name("param").OptionalString(e.Param)
-	w.Name("code").String(e.Code)
-	w.EndObject()
+// eventError returns an error as an event has it.
+func eventError(e *fault.Error) *wire.EventError {
+	body := bodyOf(e)
+	return &wire.EventError{Code: body.Code, Message: body.Message, Param: body.Param, Error: body}
 }

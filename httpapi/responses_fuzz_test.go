@@ -5,7 +5,10 @@ import (
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/responses"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // FuzzDecodeResponse holds the decoder to what the service relies on: without
@@ -26,8 +29,14 @@ func FuzzDecodeResponse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		req := decodeResponseRequest(root)
-		if err := root.Err(); err != nil {
+		sent := &wire.ResponseRequest{}
+		wire.Decode(root, sent)
+		err = root.Err()
+		var req *responses.Request
+		if err == nil {
+			req, err = convert.FromResponseRequest(sent)
+		}
+		if err != nil {
 			if !fault.Is(err, fault.Invalid) {
 				t.Fatalf("%v is not Invalid", err)
 			}
@@ -66,24 +75,25 @@ func checkDecoded(t *testing.T, item conversations.Item) {
 		if item.Results != "" {
 			t.Fatalf("decoded %+v", item)
 		}
-	case conversations.Reference:
+	case conversations.Reference, *conversations.Compaction, *conversations.Reasoning:
 	default:
 		t.Fatalf("decoded %T", item)
 	}
 }
 
 func FuzzDecodeConversationItems(f *testing.F) {
-	f.Add([]byte(`[{"role":"user","content":"x"},{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}]`))
+	f.Add([]byte(`{"items":[{"role":"user","content":"x"},{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		root, err := jsonin.Parse(body, jsonin.Dots)
 		if err != nil {
 			return
 		}
-		items := decodeItems(root, false)
+		sent := &wire.UserItemsRequest{}
+		wire.Decode(root, sent)
 		if root.Err() != nil {
 			return
 		}
-		for _, item := range items {
+		for _, item := range convert.FromInputItems(wire.InputItems(sent.Items)) {
 			m := item.(*conversations.Message)
 			for _, p := range m.Content {
 				if m.Role != "user" || p.Type != conversations.InputText {

@@ -15,9 +15,10 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/background"
+	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/responses"
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 const (
@@ -202,17 +203,12 @@ func (s *socket) turn(ctx context.Context, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if kind := requiredText(root.Field("type")); kind != "response.create" {
-		root.Field("type").Fail(`must be "response.create"`)
+	body := &wire.SocketRequest{}
+	if err := s.decode(root, body); err != nil {
+		return err
 	}
-	if g := root.Field("generate").Bool(); g != nil && !*g {
-		root.Field("generate").Fail("must be true: nothing can be prepared ahead of a turn here")
-	}
-	if b := root.Field("background"); b.True() {
-		b.Fail("must be false over a WebSocket")
-	}
-	req := decodeResponseRequest(root)
-	if err := root.Err(); err != nil {
+	req, err := convert.FromResponseRequest(&body.ResponseRequest)
+	if err != nil {
 		return err
 	}
 	// The key may have been revoked since the last turn.
@@ -269,12 +265,6 @@ func (s *socket) refuse(err error) error {
 		missing.Code = "previous_response_not_found"
 		e = &missing
 	}
-	w := jsonout.Writer{}
-	w.Object()
-	w.Name("type").String(string(responses.EventError))
-	w.Name("status").Int(int64(status[e.Kind].a))
-	w.Name("sequence_number").Int(0)
-	writeErrorFields(&w, e)
-	w.EndObject()
-	return s.send(w.Buf, false)
+	refusal := wire.SocketRefusal{Type: string(responses.EventError), Status: status[e.Kind].a, EventError: *eventError(e)}
+	return s.send(appendJSON(nil, refusal), false)
 }

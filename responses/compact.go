@@ -8,7 +8,6 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/internal/generation"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -34,26 +33,6 @@ type Compacted struct {
 	Output    []conversations.Item // the user's last messages, then one compaction
 	Usage     model.Usage
 }
-
-// AppendJSON appends the object of the interface to a buffer.
-func (c *Compacted) AppendJSON(b []byte) []byte {
-	w := jsonout.Over(b)
-	w.Object()
-	w.Name("id").String(c.ID)
-	w.Name("object").String("response.compaction")
-	w.Name("created_at").Int(c.CreatedAt)
-	w.Name("output").Array()
-	for _, item := range c.Output {
-		w.Value(item)
-	}
-	w.EndArray()
-	writeUsage(w.Name("usage"), &c.Usage)
-	w.EndObject()
-	return w.Buf
-}
-
-// MarshalJSON returns what AppendJSON appends.
-func (c *Compacted) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil), nil }
 
 // Compact has the model summarize a history: what the request continues from, and
 // its input, which may be empty. Nothing is stored; the caller sends the output

@@ -2,6 +2,7 @@ package responses_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -326,7 +327,7 @@ func TestEventsStayAsTheyWere(t *testing.T) {
 func show(e responses.Event) string {
 	text := fmt.Sprintf("%s %+v %+v", e.Type, e.Item, e.Part)
 	if e.Response != nil {
-		data, err := e.Response.MarshalJSON()
+		data, err := json.Marshal(e.Response)
 		text += fmt.Sprint(string(data), err)
 	}
 	return text

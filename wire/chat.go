@@ -47,12 +47,30 @@ type ChatRequest struct {
 // Unused are the fields of OpenAI's API that both conversational interfaces take
 // without effect.
 type Unused struct {
-	User           Ignored `json:"user,omitzero" harmless:"the older name of safety_identifier"`
-	ServiceTier    Ignored `json:"service_tier,omitzero" harmless:"there is one tier"`
-	CacheRetention Ignored `json:"prompt_cache_retention,omitzero" harmless:"the model server's cache keeps what it keeps; it changes cost, never the answer"`
-	CacheOptions   Ignored `json:"prompt_cache_options,omitzero" harmless:"as prompt_cache_retention"`
-	Moderation     Ignored `json:"moderation,omitzero" harmless:"there are no moderation scores to ask for"`
-	AccessPrograms Ignored `json:"access_programs,omitzero" harmless:"nothing is for members of programs only"`
+	User           Ignored    `json:"user,omitzero" harmless:"the older name of safety_identifier"`
+	ServiceTier    Ignored    `json:"service_tier,omitzero" harmless:"there is one tier"`
+	CacheRetention Ignored    `json:"prompt_cache_retention,omitzero" harmless:"the model server's cache keeps what it keeps; it changes cost, never the answer"`
+	CacheOptions   Ignored    `json:"prompt_cache_options,omitzero" harmless:"as prompt_cache_retention"`
+	Moderation     Moderation `json:"moderation,omitzero" harmless:"there are no moderation scores to ask for; a policy that blocks is refused"`
+	AccessPrograms Ignored    `json:"access_programs,omitzero" harmless:"nothing is for members of programs only"`
+}
+
+// Moderation is what a request wants to be moderated: nothing is, so that a policy
+// that blocks is refused.
+type Moderation struct{}
+
+func (*Moderation) readNode(n *jsonin.Node, _ *field) {
+	if !n.IsObject() || !n.Field("policy").IsObject() {
+		return
+	}
+	for f := range n.Field("policy").Fields() {
+		if !f.IsObject() {
+			continue
+		}
+		if mode := f.Field("mode"); mode.IsText() && mode.Text() == "block" {
+			mode.Fail(`must not be "block": nothing is moderated here, and nothing would be blocked`)
+		}
+	}
 }
 
 // Streaming says how an answer is sent.

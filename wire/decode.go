@@ -82,11 +82,12 @@ func readStruct(n *jsonin.Node, v reflect.Value) {
 	}
 	for m := range n.Fields() {
 		i, ok := s.byName[m.Name()]
-		if !ok || !s.fields[i].in(variant) {
+		switch {
+		case !ok:
 			m.Ignore(s.names)
-			continue
+		case s.fields[i].in(variant):
+			s.fields[i].take(m, v)
 		}
-		s.fields[i].take(m, v)
 	}
 	for i := range s.fields {
 		if f := &s.fields[i]; f.mandatory && f.in(variant) {

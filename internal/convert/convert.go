@@ -6,6 +6,8 @@ package convert
 
 import (
 	"encoding/json"
+
+	"github.com/seed-506d8e5d/svc/wire"
 )
 
 // mapped returns what f makes of each element; nil stays nil.
@@ -48,6 +50,9 @@ func raw[T ~[]byte](data T) json.RawMessage {
 	}
 	return json.RawMessage(data)
 }
+
+// FromTags returns the metadata of a request, which is never nil.
+func FromTags(t wire.Tags) map[string]string { return tags(t) }
 
 // tags returns metadata that is never nil.
 func tags(t map[string]string) map[string]string {

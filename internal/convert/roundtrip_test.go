@@ -3,6 +3,7 @@ package convert_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -10,11 +11,15 @@ import (
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/embeddings"
+	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/wire"
 )
 
@@ -249,4 +254,169 @@ func TestEmbeddingsArrive(t *testing.T) {
 	to := func(r *embeddings.Response) wire.EmbeddingList { return convert.ToEmbeddingList(r, false) }
 	from := func(w *wire.EmbeddingList) embeddings.Response { return *convert.FromEmbeddingList(w, len(w.Data)) }
 	answer(t, to, from, ".Data.Index .Data.Embedding.Packed", fill[embeddings.Response](f))
+}
+
+// inputItems is one item of each kind, as requests have them.
+func inputItems(f *filler) []conversations.Item {
+	text := conversations.Part{Type: conversations.InputText, Text: f.text("text %d")}
+	file := conversations.Part{Type: conversations.InputFile, FileID: f.text("file_%d")}
+	said := conversations.Part{Type: conversations.OutputText, Text: f.text("text %d")}
+	return []conversations.Item{
+		&conversations.Message{Role: model.User, Content: []conversations.Part{text, file}},
+		&conversations.Message{Role: model.Assistant, Phase: conversations.Commentary, Content: []conversations.Part{said}},
+		&conversations.FunctionCall{CallID: f.text("c%d"), Namespace: f.text("ns%d"), Name: f.text("n%d"), Arguments: f.text("{%d}")},
+		&conversations.FunctionCall{CallID: f.text("c%d"), Namespace: f.text("ns%d"), Name: f.text("n%d"), Arguments: f.text("in %d"), Custom: true},
+		&conversations.FunctionCallOutput{CallID: f.text("c%d"), Output: f.text("out %d")},
+		&conversations.FunctionCallOutput{CallID: f.text("c%d"), Content: []conversations.Part{text, file}, Custom: true},
+		&conversations.WebSearch{ID: f.text("ws_%d")},
+		&conversations.Compaction{Sealed: f.text("sealed %d")},
+		&conversations.Reasoning{ID: f.text("rs_%d"), Sealed: f.text("sealed %d")},
+		conversations.Reference{ID: f.text("msg_%d")},
+	}
+}
+
+// outputItems is one item of each kind, as answers have them.
+func outputItems(f *filler) []conversations.Item {
+	text := conversations.Part{Type: conversations.InputText, Text: f.text("text %d")}
+	file := conversations.Part{Type: conversations.InputFile, FileID: f.text("file_%d")}
+	said := conversations.Part{Type: conversations.OutputText, Text: f.text("text %d"), Logprobs: []model.Logprob{fill[model.Logprob](f)}}
+	return []conversations.Item{
+		&conversations.Message{ID: f.text("msg_%d"), Status: conversations.Completed, Role: model.Assistant, Phase: conversations.FinalAnswer, Content: []conversations.Part{text, file, said}},
+		&conversations.FunctionCall{ID: f.text("fc_%d"), Status: conversations.InProgress, CallID: f.text("c%d"), Namespace: f.text("ns%d"), Name: f.text("n%d"), Arguments: f.text("{%d}")},
+		&conversations.FunctionCall{ID: f.text("ctc_%d"), Status: conversations.Incomplete, CallID: f.text("c%d"), Name: f.text("n%d"), Arguments: f.text("in %d"), Custom: true},
+		&conversations.FunctionCallOutput{ID: f.text("fco_%d"), CallID: f.text("c%d"), Output: f.text("out %d")},
+		&conversations.FunctionCallOutput{ID: f.text("fco_%d"), CallID: f.text("c%d"), Content: []conversations.Part{text, file}, Custom: true},
+		&conversations.WebSearch{ID: f.text("ws_%d"), Status: conversations.Completed, Queries: []string{f.text("q%d"), f.text("q%d")}, Sources: []string{f.text("http://%d")}},
+		&conversations.Compaction{ID: f.text("cmp_%d"), Sealed: f.text("sealed %d")},
+		&conversations.Reasoning{ID: f.text("rs_%d"), Sealed: f.text("sealed %d")},
+	}
+}
+
+func TestResponseRequestsArrive(t *testing.T) {
+	f := newFiller()
+	f.of[reflect.TypeFor[[]conversations.Item]()] = func(f *filler) any { return inputItems(f) }
+	plain := func(r *responses.Request) {
+		r.Format.Type, r.ToolChoice = model.FormatSchema, model.ToolChoice{Mode: model.ToolRequired}
+		r.AllowedTools, r.ToolAliases, r.ShownTools, r.ShownToolChoice = nil, nil, nil, nil
+		r.Tools, r.SearchType = []model.Tool{{Name: "f", Description: "d", Parameters: json.RawMessage(`{"a":1}`), Strict: true}, responses.SearchTool()}, responses.WebSearch
+	}
+	// tools is what the server makes of these.
+	tools := func(body string) func(r *responses.Request) {
+		return func(r *responses.Request) {
+			plain(r)
+			root, err := jsonin.Parse([]byte(body), jsonin.Dots)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &wire.ResponseRequest{}
+			wire.Decode(root, w)
+			if root.Err() != nil {
+				t.Fatal(root.Err())
+			}
+			made, err := convert.FromResponseRequest(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Tools, r.ToolChoice, r.AllowedTools, r.ToolAliases, r.SearchType = made.Tools, made.ToolChoice, made.AllowedTools, made.ToolAliases, made.SearchType
+			r.ShownTools, r.ShownToolChoice = made.ShownTools, made.ShownToolChoice
+		}
+	}
+	again := func(w *wire.ResponseRequest) *responses.Request {
+		r, err := convert.FromResponseRequest(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	request(t, convert.ToResponseRequest, again, ".Input.Text .Stream .StreamOptions .Unused .Conversation.Value .Tools.ToolFields.Format .Tools.ToolFields.Tools .Tools.Sent .Tools.Bare .Input.Value.InputPartFields .Continuation.Input.Text .Continuation.Conversation.Value "+
+		".Continuation.Input.Value.Content.Text .Continuation.Input.Value.Output.Value.InputPartFields.Refusal .Continuation.Input.Value.Content.Value.InputPartFields.Refusal .Continuation.Input.Value.InputPartFields .ToolChoice.Value.Mode .ToolChoice.Value.Tools .ToolChoice.Value.Namespace",
+		fill(f, plain),
+		fill(f, plain, func(r *responses.Request) { r.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: "f"} }),
+		fill(f, tools(`{"input":"x","tools":[{"type":"function","name":"f"},{"type":"custom","name":"c","description":"d","format":{"type":"grammar","syntax":"lark","definition":"x"}},
+			{"type":"namespace","name":"ns","tools":[{"type":"function","name":"g"}]},{"type":"web_search","user_location":{}},{"type":"shell"}],
+			"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"},{"type":"function","name":"g","namespace":"ns"}]}}`)),
+		fill(f, tools(`{"input":"x","tools":[{"type":"custom","name":"c"}],"tool_choice":{"type":"custom","name":"c"}}`)),
+	)
+}
+
+// TestCallersOwnToolsArrive sends tools that a program has made without saying how
+// they are shown: the caller's names for them arrive.
+func TestCallersOwnToolsArrive(t *testing.T) {
+	r := &responses.Request{Input: responses.Text("x"), Tools: []model.Tool{{Name: "ns__f"}, {Name: "g"}, responses.CustomTool("c", "d", "")},
+		ToolAliases:  map[string]responses.ToolAlias{"ns__f": {Namespace: "ns", Name: "f"}, "c": {Name: "c", Custom: true}},
+		AllowedTools: []string{"ns__f", "c"}, ToolChoice: model.ToolChoice{Mode: model.ToolAuto}}
+	root, err := jsonin.Parse(encode(t, convert.ToResponseRequest(r)), jsonin.Dots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire.ResponseRequest{}
+	wire.Decode(root, w)
+	got, err := convert.FromResponseRequest(w)
+	if err != nil || root.Err() != nil {
+		t.Fatal(err, root.Err())
+	}
+	equal(t, nil, got.Tools, r.Tools)
+	equal(t, nil, got.ToolAliases, r.ToolAliases)
+	equal(t, nil, got.AllowedTools, r.AllowedTools)
+}
+
+func TestResponsesArrive(t *testing.T) {
+	f := newFiller()
+	f.of[reflect.TypeFor[[]conversations.Item]()] = func(f *filler) any { return outputItems(f) }
+	f.of[reflect.TypeFor[error]()] = func(*filler) any { return errors.New("not sent") }
+	whole := func(r *responses.Response) {
+		r.Error.Cause, r.Usage.ReasoningTokens = nil, 0
+		r.Echo.Format.Type = model.FormatSchema
+		r.Echo.ShownTools, r.Echo.ShownToolChoice = nil, nil
+		r.Echo.Tools, r.Echo.SearchType = []model.Tool{{Name: "f", Description: "d", Parameters: json.RawMessage(`{"a":1}`), Strict: true}, responses.SearchTool()}, responses.WebSearch
+		r.Echo.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: "f"}
+	}
+	shown := func(r *responses.Response) {
+		r.Echo.Tools, r.Echo.SearchType, r.Echo.ToolChoice = nil, "", model.ToolChoice{}
+		r.Echo.ShownTools, r.Echo.ShownToolChoice = json.RawMessage(`[{"type":"custom","name":"c"}]`), json.RawMessage(`{"type":"custom","name":"c"}`)
+	}
+	to := func(r *responses.Response) wire.Response { return *convert.ToResponse(r) }
+	answer(t, to, pointer(convert.FromResponse), ".Store .Output.Output.Value.Annotations .Output.Output.Value.Logprobs .Usage.InputDetails.CacheWriteTokens .Usage.OutputDetails .Output.Annotations .Output.Content.Annotations .Output.Summary",
+		fill(f, whole), fill(f, whole, shown), fill(f, whole, func(r *responses.Response) { r.Echo.Unstored = false }))
+	answer(t, convert.ToCompacted, pointer(convert.FromCompacted), ".Usage.InputDetails.CacheWriteTokens .Usage.OutputDetails .Output.Output.Value.Annotations .Output.Output.Value.Logprobs .Output.Status .Output.Content.Annotations .Output.Summary",
+		fill(f, func(c *responses.Compacted) { c.Usage.ReasoningTokens = 0 }))
+}
+
+func TestResponseEventsArrive(t *testing.T) {
+	f := newFiller()
+	item := outputItems(f)[0]
+	part := conversations.Part{Type: conversations.InputText, Text: "a"}
+	response := &responses.Response{ID: "resp_1", Status: responses.Completed, Output: []conversations.Item{}}
+	events := []responses.Event{
+		{Type: responses.EventTextDelta, Sequence: 1, OutputIndex: 2, ItemID: "i", Text: "a"},
+		{Type: responses.EventTextDone, Sequence: 1, OutputIndex: 2, ItemID: "i", Text: "a"},
+		{Type: responses.EventPartAdded, Sequence: 1, OutputIndex: 2, ItemID: "i", Part: &part},
+		{Type: responses.EventPartDone, Sequence: 1, OutputIndex: 2, ItemID: "i", Part: &part},
+		{Type: responses.EventArgumentsDelta, Sequence: 1, OutputIndex: 2, ItemID: "i", Text: "a"},
+		{Type: responses.EventArgumentsDone, Sequence: 1, OutputIndex: 2, ItemID: "i", Text: "a", Name: "n"},
+		{Type: responses.EventInputDelta, Sequence: 1, OutputIndex: 2, ItemID: "i", Text: "a"},
+		{Type: responses.EventInputDone, Sequence: 1, OutputIndex: 2, ItemID: "i", Text: "a"},
+		{Type: responses.EventItemAdded, Sequence: 1, OutputIndex: 2, Item: item},
+		{Type: responses.EventItemDone, Sequence: 1, OutputIndex: 2, Item: item},
+		{Type: responses.EventSearching, Sequence: 1, OutputIndex: 2, ItemID: "i"},
+		{Type: responses.EventError, Sequence: 1, Error: &fault.Error{Code: "c", Message: "m", Param: "p"}},
+		{Type: responses.EventCompleted, Sequence: 1, Response: convert.FromResponse(convert.ToResponse(response))},
+	}
+	failure := func(e *fault.Error) *wire.EventError {
+		return &wire.EventError{Code: e.Code, Message: e.Message, Param: &e.Param, Error: wire.ErrorObject{Code: e.Code, Message: e.Message, Param: &e.Param, Type: "t"}}
+	}
+	to := func(e *responses.Event) wire.ResponseEvent { return *convert.ToResponseEvent(e, failure) }
+	from := func(w *wire.ResponseEvent) responses.Event {
+		return convert.FromResponseEvent(w, func(o *wire.ErrorObject) *fault.Error {
+			return &fault.Error{Code: o.Code, Message: o.Message, Param: *o.Param}
+		})
+	}
+	answer(t, to, from, ".ContentIndex .Logprobs .Part.Annotations .Part.Logprobs .Part.FileID .Item .Response", events...)
+}
+
+func TestStoredObjectsArrive(t *testing.T) {
+	f := newFiller()
+	answer(t, convert.ToConversation, convert.FromConversation, "", fill[conversations.Conversation](f))
+	answer(t, convert.ToModel, convert.FromModel, "", model.Info{ID: "m", Created: 1, OwnedBy: "o"})
+	answer(t, convert.ToFile, convert.FromFile, ".StatusDetails", fill(f, func(f *files.File) { f.MIMEType, f.Reason, f.Note = "", "", "" }))
 }

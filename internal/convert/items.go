@@ -1,0 +1,325 @@
+package convert
+
+import (
+	"strings"
+
+	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/page"
+	"github.com/seed-506d8e5d/svc/wire"
+)
+
+// FromInput returns the items of an input. Parts that follow each other are one
+// message of the user's.
+func FromInput(w *wire.TextOr[[]wire.InputItem]) []conversations.Item {
+	switch {
+	case w == nil:
+		return nil
+	case w.Text != nil:
+		return []conversations.Item{conversations.UserMessage(*w.Text)}
+	}
+	var items []conversations.Item
+	var bare *conversations.Message // of the parts just read
+	for i := range w.Value {
+		item := &w.Value[i]
+		if !item.IsPart() {
+			bare = nil
+			if found := FromInputItem(item); found != nil {
+				items = append(items, found)
+			}
+			continue
+		}
+		if bare == nil {
+			bare = &conversations.Message{Role: model.User}
+			items = append(items, bare)
+		}
+		part := item.Part()
+		bare.Content = appendPart(bare.Content, &part, model.User)
+	}
+	return items
+}
+
+// FromInputItems returns the items of a list, in which no parts stand.
+func FromInputItems(list []wire.InputItem) []conversations.Item {
+	var items []conversations.Item
+	for i := range list {
+		if item := FromInputItem(&list[i]); item != nil {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// FromInputItem returns an item of a request, nil for one that is accepted and not
+// kept: reasoning that is not sealed.
+func FromInputItem(w *wire.InputItem) conversations.Item {
+	switch w.Type {
+	case "function_call":
+		return &conversations.FunctionCall{CallID: w.CallID, Namespace: w.Namespace, Name: w.Name, Arguments: value(w.Arguments)}
+	case "custom_tool_call":
+		return &conversations.FunctionCall{CallID: w.CallID, Namespace: w.Namespace, Name: w.Name, Arguments: value(w.Input), Custom: true}
+	case "function_call_output", "custom_tool_call_output":
+		return fromInputOutput(w)
+	case "web_search_call":
+		return &conversations.WebSearch{ID: w.ID}
+	case "compaction", "compaction_summary":
+		return &conversations.Compaction{Sealed: value(w.EncryptedContent)}
+	case "item_reference":
+		return conversations.Reference{ID: w.ID}
+	case "reasoning":
+		if sealed := value(w.EncryptedContent); sealed != "" {
+			return &conversations.Reasoning{ID: w.ID, Sealed: sealed}
+		}
+		return nil
+	}
+	return fromInputMessage(w)
+}
+
+func fromInputMessage(w *wire.InputItem) conversations.Item {
+	m := &conversations.Message{Role: model.Role(w.Role)}
+	if w.Role == "developer" {
+		m.Role = model.System
+	}
+	if m.Role == model.Assistant {
+		m.Phase = w.Phase
+	}
+	if w.Content.Text != nil {
+		m.Content = []conversations.Part{{Type: textType(m.Role), Text: *w.Content.Text}}
+		return m
+	}
+	for i := range w.Content.Value {
+		m.Content = appendPart(m.Content, &w.Content.Value[i], m.Role)
+	}
+	return m
+}
+
+// textType is the type of the text parts in a message of a role.
+func textType(role model.Role) conversations.PartType {
+	if role == model.Assistant {
+		return conversations.OutputText
+	}
+	return conversations.InputText
+}
+
+// appendPart appends a part of a message. Image parts are ignored, as the spec says.
+func appendPart(parts []conversations.Part, w *wire.InputPart, role model.Role) []conversations.Part {
+	switch w.Type {
+	case "input_image":
+		return parts
+	case "input_file":
+		return append(parts, conversations.Part{Type: conversations.InputFile, FileID: w.FileID})
+	case "refusal":
+		return append(parts, conversations.Part{Type: textType(role), Text: value(w.Refusal)})
+	}
+	return append(parts, conversations.Part{Type: textType(role), Text: value(w.Text)})
+}
+
+// imageLeftOut is what the model reads in place of an image in an output: a model
+// that has asked for an image has to know that it does not get it.
+const imageLeftOut = "[An image was left out here: images are not read.]"
+
+// fromInputOutput returns what a call has come to: a string, or parts. Text parts
+// are joined to one, unless files stand among them.
+func fromInputOutput(w *wire.InputItem) conversations.Item {
+	o := &conversations.FunctionCallOutput{CallID: w.CallID, Custom: w.Type == "custom_tool_call_output"}
+	if w.Output.Text != nil {
+		o.Output = *w.Output.Text
+		return o
+	}
+	var texts []string
+	files := false
+	for i := range w.Output.Value {
+		p := &w.Output.Value[i]
+		if p.Type == "input_image" {
+			o.Content = append(o.Content, conversations.Part{Type: conversations.InputText, Text: imageLeftOut})
+		} else {
+			o.Content = appendPart(o.Content, p, model.User)
+		}
+		part := &o.Content[i]
+		files = files || part.Type == conversations.InputFile
+		texts = append(texts, part.Text)
+	}
+	if !files {
+		o.Output, o.Content = strings.Join(texts, "\n"), nil
+	}
+	return o
+}
+
+// ToInput returns items as the input of a request.
+func ToInput(items []conversations.Item) *wire.TextOr[[]wire.InputItem] {
+	if items == nil {
+		return nil
+	}
+	return &wire.TextOr[[]wire.InputItem]{Value: ToInputItems(items)}
+}
+
+// ToInputItems returns items as they are sent.
+func ToInputItems(items []conversations.Item) []wire.InputItem { return mapped(items, toInputItem) }
+
+func toInputItem(item *conversations.Item) wire.InputItem {
+	switch i := (*item).(type) {
+	case *conversations.Message:
+		return wire.InputItem{Type: "message", Role: string(i.Role), Phase: i.Phase, Content: &wire.TextOr[[]wire.InputPart]{Value: toInputParts(i.Content)}}
+	case *conversations.FunctionCall:
+		w := wire.InputItem{Type: "function_call", CallID: i.CallID, Namespace: i.Namespace, Name: i.Name, Arguments: &i.Arguments}
+		if i.Custom {
+			w.Type, w.Arguments, w.Input = "custom_tool_call", nil, &i.Arguments
+		}
+		return w
+	case *conversations.FunctionCallOutput:
+		w := wire.InputItem{Type: "function_call_output", CallID: i.CallID, Output: &wire.TextOr[[]wire.InputPart]{Text: &i.Output}}
+		if i.Custom {
+			w.Type = "custom_tool_call_output"
+		}
+		if i.Content != nil {
+			w.Output = &wire.TextOr[[]wire.InputPart]{Value: toInputParts(i.Content)}
+		}
+		return w
+	case *conversations.Compaction:
+		return wire.InputItem{Type: "compaction", EncryptedContent: &i.Sealed}
+	case *conversations.Reasoning:
+		return wire.InputItem{Type: "reasoning", ID: i.ID, EncryptedContent: &i.Sealed}
+	case *conversations.WebSearch:
+		return wire.InputItem{Type: "web_search_call", ID: i.ID}
+	}
+	return wire.InputItem{Type: "item_reference", ID: (*item).ItemID()}
+}
+
+func toInputParts(parts []conversations.Part) []wire.InputPart {
+	list := make([]wire.InputPart, len(parts))
+	for i := range parts {
+		p := &parts[i]
+		list[i].Type = string(p.Type)
+		if p.Type == conversations.InputFile {
+			list[i].FileID = p.FileID
+		} else {
+			list[i].Text = &p.Text
+		}
+	}
+	return list
+}
+
+// ToItem returns an item as it is answered.
+func ToItem(item conversations.Item) wire.Item {
+	switch i := item.(type) {
+	case *conversations.Message:
+		return wire.Item{ID: i.ID, Type: "message", Status: string(i.Status), Role: string(i.Role), Phase: i.Phase, Content: toParts(i.Content)}
+	case *conversations.FunctionCall:
+		w := wire.Item{ID: i.ID, Type: "function_call", Status: string(i.Status), CallID: i.CallID, Namespace: i.Namespace, Name: &i.Name, Arguments: &i.Arguments}
+		if i.Custom {
+			w.Type, w.Arguments, w.Input = "custom_tool_call", nil, &i.Arguments
+		}
+		return w
+	case *conversations.FunctionCallOutput:
+		w := wire.Item{ID: i.ID, Type: "function_call_output", Status: string(conversations.Completed), CallID: i.CallID, Output: &wire.TextOr[[]wire.Part]{Text: &i.Output}}
+		if i.Custom {
+			w.Type = "custom_tool_call_output"
+		}
+		if i.Content != nil {
+			w.Output = &wire.TextOr[[]wire.Part]{Value: toParts(i.Content)}
+		}
+		return w
+	case *conversations.WebSearch:
+		return wire.Item{ID: i.ID, Type: "web_search_call", Status: string(i.Status), Action: toSearchAction(i)}
+	case *conversations.Compaction:
+		return wire.Item{ID: i.ID, Type: "compaction", EncryptedContent: &i.Sealed}
+	case *conversations.Reasoning:
+		return wire.Item{ID: i.ID, Type: "reasoning", Summary: []struct{}{}, EncryptedContent: &i.Sealed}
+	}
+	return wire.Item{ID: item.ItemID(), Type: "item_reference"}
+}
+
+func toSearchAction(s *conversations.WebSearch) *wire.SearchAction {
+	w := &wire.SearchAction{Type: "search", Queries: s.Queries}
+	if len(s.Queries) > 0 {
+		w.Query = s.Queries[0]
+	} else {
+		w.Queries = []string{}
+	}
+	w.Sources = mapped(s.Sources, func(url *string) wire.SearchSource { return wire.SearchSource{Type: "url", URL: *url} })
+	return w
+}
+
+// ToItems returns items as they are answered.
+func ToItems(items []conversations.Item) []wire.Item {
+	list := make([]wire.Item, len(items))
+	for i, item := range items {
+		list[i] = ToItem(item)
+	}
+	return list
+}
+
+// ToItemList returns a page of items as it is answered.
+func ToItemList(p page.Page[conversations.Item]) wire.List[wire.Item] {
+	return ToList(p, func(item *conversations.Item) wire.Item { return ToItem(*item) }, func(w *wire.Item) string { return w.ID })
+}
+
+// FromItem returns an item that was answered, nil for one of an unknown type.
+func FromItem(w *wire.Item) conversations.Item {
+	switch w.Type {
+	case "message":
+		return &conversations.Message{ID: w.ID, Status: conversations.Status(w.Status), Role: model.Role(w.Role), Phase: w.Phase, Content: fromParts(w.Content)}
+	case "function_call", "custom_tool_call":
+		c := &conversations.FunctionCall{ID: w.ID, Status: conversations.Status(w.Status), CallID: w.CallID, Namespace: w.Namespace,
+			Name: value(w.Name), Arguments: value(w.Arguments), Custom: w.Type == "custom_tool_call"}
+		if c.Custom {
+			c.Arguments = value(w.Input)
+		}
+		return c
+	case "function_call_output", "custom_tool_call_output":
+		o := &conversations.FunctionCallOutput{ID: w.ID, CallID: w.CallID, Custom: w.Type == "custom_tool_call_output"}
+		if w.Output != nil {
+			o.Output, o.Content = value(w.Output.Text), fromParts(w.Output.Value)
+		}
+		return o
+	case "web_search_call":
+		s := &conversations.WebSearch{ID: w.ID, Status: conversations.Status(w.Status)}
+		if a := w.Action; a != nil {
+			s.Queries, s.Sources = a.Queries, mapped(a.Sources, func(w *wire.SearchSource) string { return w.URL })
+		}
+		return s
+	case "compaction":
+		return &conversations.Compaction{ID: w.ID, Sealed: value(w.EncryptedContent)}
+	case "reasoning":
+		return &conversations.Reasoning{ID: w.ID, Sealed: value(w.EncryptedContent)}
+	}
+	return nil
+}
+
+// FromItems returns the items of a list, without those of unknown types.
+func FromItems(list []wire.Item) []conversations.Item {
+	items := make([]conversations.Item, 0, len(list))
+	for i := range list {
+		if item := FromItem(&list[i]); item != nil {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+func toParts(parts []conversations.Part) []wire.Part {
+	list := make([]wire.Part, len(parts))
+	for i := range parts {
+		list[i] = toPart(&parts[i])
+	}
+	return list
+}
+
+func toPart(p *conversations.Part) wire.Part {
+	w := wire.Part{Type: string(p.Type)}
+	switch p.Type {
+	case conversations.InputFile:
+		w.FileID = &p.FileID
+	case conversations.OutputText:
+		w.Text, w.Annotations, w.Logprobs = &p.Text, []struct{}{}, ToLogprobs(p.Logprobs, true)
+	default:
+		w.Text = &p.Text
+	}
+	return w
+}
+
+func fromParts(list []wire.Part) []conversations.Part { return mapped(list, fromPart) }
+
+func fromPart(w *wire.Part) conversations.Part {
+	return conversations.Part{Type: conversations.PartType(w.Type), Text: value(w.Text), FileID: value(w.FileID), Logprobs: FromLogprobs(w.Logprobs)}
+}

@@ -1,0 +1,133 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/seed-506d8e5d/svc/internal/jsonin"
+)
+
+// Dollars is an amount of US dollars as a decimal number. A request may have it as a
+// JSON string or number.
+type Dollars string
+
+func (d *Dollars) readNode(n *jsonin.Node, _ *field) {
+	if *d = Dollars(n.Raw()); n.IsText() {
+		*d = Dollars(n.Text())
+	}
+}
+
+// OrganizationRequest makes an organization.
+type OrganizationRequest struct {
+	Name               string     `json:"name" api:"needed,least=1,most=256"`
+	Credits            *Dollars   `json:"credits,omitempty" doc:"US dollars, with at most 6 digits after the point."`
+	ZeroDataRetention  bool       `json:"zero_data_retention,omitempty"`
+	RequestsPerMinute  int        `json:"requests_per_minute,omitempty" api:"min=0"`
+	TokensPerMinute    int        `json:"tokens_per_minute,omitempty" api:"min=0"`
+	ConcurrentRequests int        `json:"concurrent_requests,omitempty" api:"min=0" doc:"How many requests of it a process works on at once; 0 is no limit of its own."`
+	Retention          *Retention `json:"retention,omitempty"`
+}
+
+// OrganizationUpdate changes the fields of an organization that are there.
+type OrganizationUpdate struct {
+	Name               *string    `json:"name,omitempty" api:"least=1,most=256"`
+	Status             *string    `json:"status,omitempty" api:"enum=active|suspended"`
+	ZeroDataRetention  *bool      `json:"zero_data_retention,omitempty"`
+	RequestsPerMinute  *int       `json:"requests_per_minute,omitempty" api:"min=0"`
+	TokensPerMinute    *int       `json:"tokens_per_minute,omitempty" api:"min=0"`
+	ConcurrentRequests *int       `json:"concurrent_requests,omitempty" api:"min=0"`
+	Retention          *Retention `json:"retention,omitempty" doc:"All of it."`
+}
+
+// Retention is for how many days things are kept.
+type Retention struct {
+	CompletionsDays   int `json:"completions_days,omitempty" api:"min=0,max=36500" doc:"Since a chat completion was made."`
+	ResponsesDays     int `json:"responses_days,omitempty" api:"min=0,max=36500" doc:"Since a response was made; its items stay in its conversation."`
+	ConversationsDays int `json:"conversations_days,omitempty" api:"min=0,max=36500" doc:"Since something was last said in a conversation."`
+	FilesDays         int `json:"files_days,omitempty" api:"min=0,max=36500" doc:"Since a file was uploaded."`
+}
+
+// Organization is who owns keys, credits and what is stored.
+type Organization struct {
+	ID                 string    `json:"id"`
+	Object             string    `json:"object" api:"const=organization"`
+	Name               string    `json:"name"`
+	Status             string    `json:"status" api:"enum=active|suspended"`
+	ZeroDataRetention  bool      `json:"zero_data_retention"`
+	Credits            Dollars   `json:"credits" doc:"US dollars."`
+	RequestsPerMinute  int       `json:"requests_per_minute"`
+	TokensPerMinute    int       `json:"tokens_per_minute"`
+	ConcurrentRequests int       `json:"concurrent_requests,omitempty"`
+	Retention          Retention `json:"retention,omitzero"`
+	CreatedAt          int64     `json:"created_at"`
+}
+
+// CreditsRequest adds credits to an organization.
+type CreditsRequest struct {
+	Amount *Dollars `json:"amount" api:"required" doc:"US dollars to add, or to take away where negative."`
+}
+
+// KeyRequest makes an API key.
+type KeyRequest struct {
+	OrganizationID    string   `json:"organization_id,omitempty" doc:"Without one the key may do nothing."`
+	Name              string   `json:"name,omitempty" api:"most=256"`
+	Models            []string `json:"models,omitempty" api:"least=1,first=1001" doc:"What it may use; null is every model."`
+	RequestsPerMinute int      `json:"requests_per_minute,omitempty" api:"min=0" doc:"0 is no limit besides the organization's."`
+	TokensPerMinute   int      `json:"tokens_per_minute,omitempty" api:"min=0" doc:"0 is no limit besides the organization's."`
+	Budget            *Dollars `json:"budget,omitempty" doc:"US dollars that the key may spend in each period, 0 for no budget. Above it requests get 402 with the code budget_exceeded."`
+	BudgetPeriod      string   `json:"budget_period,omitempty" api:"enum=day|month" doc:"Of the calendar, in UTC; month where a budget has none."`
+}
+
+// KeyUpdate changes the fields of a key that are there.
+type KeyUpdate struct {
+	Name              *string  `json:"name,omitempty" api:"most=256"`
+	RequestsPerMinute *int     `json:"requests_per_minute,omitempty" api:"min=0"`
+	TokensPerMinute   *int     `json:"tokens_per_minute,omitempty" api:"min=0"`
+	Budget            *Dollars `json:"budget,omitempty" doc:"0 for no budget. What the key has spent in the period counts."`
+	BudgetPeriod      *string  `json:"budget_period,omitempty" api:"enum=day|month"`
+}
+
+// APIKey is a key, without its secret but where it has just been made.
+type APIKey struct {
+	ID                string   `json:"id"`
+	Object            string   `json:"object" api:"const=api_key"`
+	OrganizationID    *string  `json:"organization_id"`
+	Name              string   `json:"name"`
+	Models            []string `json:"models" api:"nullable" doc:"What it may use; null is every model."`
+	Prefix            string   `json:"prefix" doc:"What the key begins with."`
+	CreatedAt         int64    `json:"created_at"`
+	LastUsedAt        *int64   `json:"last_used_at"`
+	RequestsPerMinute int      `json:"requests_per_minute,omitempty"`
+	TokensPerMinute   int      `json:"tokens_per_minute,omitempty"`
+	Budget            *Dollars `json:"budget,omitempty"`
+	BudgetPeriod      string   `json:"budget_period,omitempty" api:"enum=day|month"`
+	BudgetSpent       *Dollars `json:"budget_spent,omitempty" doc:"Of the budget, in this period."`
+	Key               string   `json:"key,omitempty" doc:"The secret, shown once."`
+}
+
+// UsageRecord is what one call has used and cost.
+type UsageRecord struct {
+	ID              string  `json:"id"`
+	Object          string  `json:"object" api:"const=usage"`
+	OrganizationID  string  `json:"organization_id"`
+	APIKeyID        *string `json:"api_key_id"`
+	Endpoint        string  `json:"endpoint"`
+	Model           string  `json:"model"`
+	ObjectID        *string `json:"object_id"`
+	InputTokens     int     `json:"input_tokens"`
+	CachedTokens    int     `json:"cached_tokens"`
+	OutputTokens    int     `json:"output_tokens"`
+	ReasoningTokens int     `json:"reasoning_tokens"`
+	Cost            Dollars `json:"cost" doc:"US dollars."`
+	CreatedAt       int64   `json:"created_at"`
+}
+
+// AuditEntry says who changed what. Change is null where the action says it all.
+type AuditEntry struct {
+	ID        string          `json:"id"`
+	Object    string          `json:"object" api:"const=audit_entry"`
+	Action    string          `json:"action"`
+	Subject   string          `json:"subject"`
+	Change    json.RawMessage `json:"change" api:"object,nullable"`
+	By        string          `json:"by,omitempty"`
+	CreatedAt int64           `json:"created_at"`
+}

@@ -1,0 +1,47 @@
+package wire
+
+// Item is an item of a conversation or a response.
+type Item struct {
+	ID     string `json:"id,omitempty" api:"required"`
+	Type   string `json:"type"`
+	Status string `json:"status,omitempty" of:"message function_call custom_tool_call function_call_output custom_tool_call_output web_search_call" api:"enum=in_progress|completed|incomplete"`
+
+	Role    string `json:"role,omitempty" of:"message" api:"required,enum=user|assistant|system"`
+	Phase   string `json:"phase,omitempty" of:"message" api:"enum=commentary|final_answer"`
+	Content []Part `json:"content,omitzero" of:"message" api:"required"`
+
+	CallID    string          `json:"call_id,omitempty" of:"function_call custom_tool_call function_call_output custom_tool_call_output" api:"required"`
+	Namespace string          `json:"namespace,omitempty" of:"function_call custom_tool_call" doc:"That the tool belongs to; absent where it belongs to none."`
+	Name      *string         `json:"name,omitempty" of:"function_call custom_tool_call" api:"required"`
+	Arguments *string         `json:"arguments,omitempty" of:"function_call" api:"required" doc:"JSON text."`
+	Input     *string         `json:"input,omitempty" of:"custom_tool_call" api:"required" doc:"Plain text."`
+	Output    *TextOr[[]Part] `json:"output,omitempty" of:"function_call_output custom_tool_call_output" api:"required" doc:"Text; parts where files stand among it."`
+
+	Action *SearchAction `json:"action,omitempty" of:"web_search_call" api:"required"`
+
+	Summary          []struct{} `json:"summary,omitzero" of:"reasoning" api:"required" doc:"Always empty."`
+	EncryptedContent *string    `json:"encrypted_content,omitempty" of:"compaction reasoning" api:"required"`
+}
+
+// Part is a piece of an item's content.
+type Part struct {
+	Type        string     `json:"type"`
+	Text        *string    `json:"text,omitempty" of:"input_text output_text" api:"required"`
+	Annotations []struct{} `json:"annotations,omitzero" of:"output_text" api:"required" doc:"Always empty."`
+	Logprobs    []Logprob  `json:"logprobs,omitzero" of:"output_text" api:"required" doc:"Empty unless include asks for them."`
+	FileID      *string    `json:"file_id,omitempty" of:"input_file" api:"required"`
+}
+
+// SearchAction is what a search looked for and found.
+type SearchAction struct {
+	Type    string         `json:"type" api:"const=search"`
+	Queries []string       `json:"queries" api:"most=5"`
+	Query   string         `json:"query" doc:"The first of the queries."`
+	Sources []SearchSource `json:"sources,omitzero" api:"most=40" doc:"The pages that were found, with include web_search_call.action.sources."`
+}
+
+// SearchSource is a page that a search found.
+type SearchSource struct {
+	Type string `json:"type" api:"const=url"`
+	URL  string `json:"url"`
+}

@@ -1,0 +1,44 @@
+package wire
+
+// Conversation is a stored conversation.
+type Conversation struct {
+	ID        string `json:"id"`
+	Object    string `json:"object" api:"const=conversation"`
+	CreatedAt int64  `json:"created_at"`
+	Metadata  Tags   `json:"metadata"`
+}
+
+// File is an uploaded file.
+type File struct {
+	ID            string `json:"id"`
+	Object        string `json:"object" api:"const=file"`
+	Bytes         int64  `json:"bytes"`
+	CreatedAt     int64  `json:"created_at"`
+	ExpiresAt     *int64 `json:"expires_at"`
+	Filename      string `json:"filename"`
+	Purpose       string `json:"purpose"`
+	Status        string `json:"status" api:"enum=uploaded|processed|error"`
+	StatusDetails string `json:"status_details,omitempty" doc:"Why a file has no text, or what is special about its text."`
+}
+
+// Model is a model as the OpenAI API lists it.
+type Model struct {
+	ID      string `json:"id"`
+	Object  string `json:"object" api:"const=model"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+// NamedModel is a model as clients of Decisions list it.
+type NamedModel struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	ReleaseDate string `json:"release_date" api:"format=date"`
+}
+
+// ModelList has one list for each kind of client.
+type ModelList struct {
+	Object string       `json:"object" api:"const=list"`
+	Data   []Model      `json:"data"`
+	Models []NamedModel `json:"models" doc:"The same models, for clients of Decisions."`
+}
