@@ -69,7 +69,7 @@ type Stats struct {
 	Commits    uint64 // transactions that wrote something
 	Conflicts  uint64 // attempts that the database rolled back because of others
 	Resolved   uint64 // commits in doubt whose outcome was found out
-	Statements uint64 // statements sent, BEGIN and COMMIT among them
+	Statements uint64 // statements sent besides BEGIN, COMMIT and ROLLBACK, which go along with others
 	Trips      uint64 // waits for an answer of the database
 }
 

@@ -64,10 +64,14 @@ func (t *session) start(b *pgx.Batch) error {
 	return nil
 }
 
-// send sends the batch and counts it.
+// send sends the batch and counts its statements.
 func (t *session) send(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	t.store.trips.Add(1)
-	t.store.statements.Add(uint64(b.Len()))
+	for _, q := range b.QueuedQueries {
+		if q.SQL != t.begin && q.SQL != commitWork {
+			t.store.statements.Add(1)
+		}
+	}
 	return t.conn.SendBatch(ctx, b)
 }
 
@@ -228,9 +232,8 @@ func (t *session) commit(tx *txn.Tx) error {
 		var number uint64
 		number, record = t.store.records.add(t.store.Now())
 		defer t.store.records.done(number)
-		b.Queue(insertRecord, record, outcomeCommitted)
+		queueWrites(&b, t.ns, tx, record)
 	}
-	queueWrites(&b, t.ns, tx)
 	b.Queue(commitWork)
 	if t.err = t.outcome(&b, record); t.err != nil {
 		t.store.health.note(t.err)
@@ -274,8 +277,8 @@ func (t *session) outcome(b *pgx.Batch, record []byte) error {
 }
 
 // queueWrites adds what the transaction has written, one statement for what is set
-// and one for what is deleted.
-func queueWrites(b *pgx.Batch, ns []byte, tx *txn.Tx) {
+// and one for what is deleted. The first of them inserts the commit record.
+func queueWrites(b *pgx.Batch, ns []byte, tx *txn.Tx, record []byte) {
 	var set, values, deleted [][]byte
 	for w := range tx.Writes() {
 		if w.Deleted {
@@ -284,13 +287,11 @@ func queueWrites(b *pgx.Batch, ns []byte, tx *txn.Tx) {
 		}
 		set, values = append(set, w.Key), append(values, nonNil(w.Value))
 	}
-	switch len(set) {
-	case 0:
-	case 1:
-		b.Queue(upsertOne, ns, set[0], values[0])
-	default:
-		b.Queue(upsertMany, ns, set, values)
+	if len(set) == 0 {
+		b.Queue(firstDeleteMany, ns, deleted, record, outcomeCommitted)
+		return
 	}
+	b.Queue(firstUpsert, ns, set, values, record, outcomeCommitted)
 	if len(deleted) > 0 {
 		b.Queue(deleteMany, ns, deleted)
 	}
@@ -324,7 +325,6 @@ func (t *session) abandon() {
 		conn.Release()
 		return
 	}
-	t.store.statements.Add(1)
 	t.store.background.Go(func() {
 		defer conn.Release() // which closes a connection that is still in a transaction
 		ctx, cancel := context.WithTimeout(context.Background(), t.store.timeout)

@@ -17,15 +17,18 @@ const (
 	upsertMany = "insert into kv (ns, key, value) select $1, k, v from unnest($2::bytea[], $3::bytea[]) as w (k, v)" + onConflict
 	deleteMany = "delete from kv where ns = $1 and key = any($2::bytea[])"
 
-	insertRecord     = "insert into kv_marks (mark, outcome) values ($1, $2)"
-	resolveRecord    = insertRecord + " on conflict (mark) do update set outcome = kv_marks.outcome returning outcome"
+	// The first write of a transaction inserts its commit record, too.
+	firstUpsert     = "with record as (insert into kv_marks (mark, outcome) values ($4, $5)) " + upsertMany
+	firstDeleteMany = "with record as (insert into kv_marks (mark, outcome) values ($3, $4)) " + deleteMany
+
+	resolveRecord    = "insert into kv_marks (mark, outcome) values ($1, $2) on conflict (mark) do update set outcome = kv_marks.outcome returning outcome"
 	deleteRecords    = "delete from kv_marks where mark >= $1 and mark < $2 and outcome = $3"
 	deleteOldRecords = "delete from kv_marks where mark < $1"
 )
 
 // prepared returns them.
 func prepared() []string {
-	all := []string{beginUpdate, beginView, commitWork, rollbackWork, selectNow, selectOne, selectMany, upsertOne, upsertMany, deleteMany, insertRecord}
+	all := []string{beginUpdate, beginView, commitWork, rollbackWork, selectNow, selectOne, selectMany, upsertOne, deleteMany, firstUpsert, firstDeleteMany}
 	for i := range 8 {
 		r := storage.Range{Reverse: i&1 != 0, KeysOnly: i&2 != 0}
 		if i&4 != 0 {
