@@ -124,8 +124,26 @@ func (s *Service) replayWhole(ctx context.Context, caller accounts.Caller, r *Re
 				return
 			}
 		}
-		replay(r, func(event Event, err error) bool { return event.Sequence <= after || yield(event, err) })
+		sent := false
+		replay(r, func(event Event, err error) bool {
+			if event.Sequence <= after {
+				return true
+			}
+			sent = true
+			return yield(event, err)
+		})
+		// While it ran the turn sent more events than it is replayed with, each with a
+		// number: whoever has not seen its end gets that.
+		if !sent && (r.events == 0 || after < r.events) {
+			r.close(after+1, yield)
+		}
 	}
+}
+
+// close yields the last events of a response that has ended, from a number on.
+func (r *Response) close(from int, yield func(Event, error) bool) {
+	e := emitter{response: r, sequence: from, yield: yield}
+	e.last()
 }
 
 // follower reads the events of a background turn from the store, whichever
@@ -250,9 +268,7 @@ func (f *follower) lose(until int) {
 	f.yield(Event{Type: EventError, Sequence: f.next, Error: err}, nil)
 }
 
-// end yields the last events that the turn has. Where the process ended before
-// the turn a consumer may have seen events that were never stored: what comes
-// behind them is that it was interrupted.
+// end yields the last events that the turn has.
 func (f *follower) end(ctx context.Context, r *Response) {
 	last := r.events
 	if last == 0 {
@@ -261,14 +277,11 @@ func (f *follower) end(ctx context.Context, r *Response) {
 			f.yield(Event{}, err)
 			return
 		}
-		if f.after > last+1 {
-			last = f.after + 1
-		}
+		// A consumer that asks behind the end may have seen events that were never
+		// stored, or the end itself: it gets the end behind what it has seen.
+		last = max(last, f.after+1)
 	}
-	e := emitter{response: r, sequence: last, yield: func(event Event, err error) bool {
-		return event.Sequence <= f.after || f.yield(event, err)
-	}}
-	e.last()
+	r.close(last, func(event Event, err error) bool { return event.Sequence <= f.after || f.yield(event, err) })
 }
 
 // count returns how many events a turn has that is stored without their number.
