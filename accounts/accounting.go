@@ -39,8 +39,8 @@ func (Off) Afford(context.Context, Caller) error { return nil }
 // Settle forgets it.
 func (Off) Settle(context.Context, Caller, Use) error { return nil }
 
-// settle is Charge where the program has an accounting of its own.
-func (s *Service) settle(ctx context.Context, c Caller, use Use, also func(storage.Tx) error) (Entry, error) {
+// chargeCustom calls the embedding program's Accounting instead of the built-in ledger.
+func (s *Service) chargeCustom(ctx context.Context, c Caller, use Use, also func(storage.Tx) error) (Entry, error) {
 	if also != nil {
 		var refused error
 		err := s.store.Update(ctx, c.Namespace(), func(tx storage.Tx) error {

@@ -112,10 +112,10 @@ type state struct {
 	limits *limits.Service
 
 	maxDuration time.Duration
-	running     running
+	watchdog    watchdog
 
-	foldEvery int          // entries that wait in lanes before they are folded
-	folds     chan *ledger // ledgers that are due
+	compactEvery int          // entries that wait in lanes before they are compacted
+	compactions  chan *ledger // ledgers that are due
 
 	stop    chan struct{} // closed to end the background goroutine
 	stopped chan struct{} // closed when it has ended
@@ -139,8 +139,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		cluster:       o.Cluster,
 		own:           o.Accounting,
 		maxDuration:   o.MaxDuration,
-		foldEvery:     foldEvery,
-		folds:         make(chan *ledger, 16),
+		compactEvery:  compactEvery,
+		compactions:   make(chan *ledger, 16),
 		stop:          make(chan struct{}),
 		stopped:       make(chan struct{}),
 	}}
@@ -158,7 +158,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		s.joined = true
 	}
 	if s.cluster.Shared() {
-		s.foldEvery = foldEveryShared
+		s.compactEvery = compactEveryShared
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -189,7 +189,7 @@ func (s *Service) Close() error {
 	s.closing.Do(func() {
 		close(s.stop)
 		<-s.stopped
-		s.running.wg.Wait()
+		s.watchdog.wg.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
 		defer cancel()
 		err = s.flushLastUsed(ctx)
@@ -200,8 +200,8 @@ func (s *Service) Close() error {
 	return err
 }
 
-// work is the background goroutine: it folds ledgers and writes the times at which
-// keys were last used. When it is stopped it folds those that are due.
+// work is the background goroutine: it compacts ledgers and writes the times at which
+// keys were last used. When it is stopped it compacts those that are due.
 func (s *Service) work(ctx context.Context) {
 	defer close(s.stopped)
 	tick := time.NewTicker(lastUsedEvery)
@@ -217,12 +217,12 @@ func (s *Service) work(ctx context.Context) {
 	for {
 		select {
 		case <-s.stop:
-			for range len(s.folds) {
-				s.foldNow(ctx, <-s.folds)
+			for range len(s.compactions) {
+				s.compactNow(ctx, <-s.compactions)
 			}
 			return
-		case l := <-s.folds:
-			s.foldNow(ctx, l)
+		case l := <-s.compactions:
+			s.compactNow(ctx, l)
 		case <-share:
 			s.background(ctx, "use of limits", s.limits.Exchange)
 		case <-tick.C:
@@ -233,9 +233,9 @@ func (s *Service) work(ctx context.Context) {
 	}
 }
 
-func (s *Service) foldNow(ctx context.Context, l *ledger) {
+func (s *Service) compactNow(ctx context.Context, l *ledger) {
 	s.background(ctx, "checkpoint", func(ctx context.Context) error {
-		if err := s.fold(ctx, l); err != nil {
+		if err := s.compact(ctx, l); err != nil {
 			return err
 		}
 		return s.count(ctx, l.organization)

@@ -52,7 +52,7 @@ func TestAnObjectIsBilledOnce(t *testing.T) {
 	})
 }
 
-// TestAnEntryInDoubtIsFoundBehindManyOthers that others have written and folded
+// TestAnEntryInDoubtIsFoundBehindManyOthers that others have written and compacted
 // before it is looked for.
 func TestAnEntryInDoubtIsFoundBehindManyOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -60,17 +60,17 @@ func TestAnEntryInDoubtIsFoundBehindManyOthers(t *testing.T) {
 		defer store.Close()
 		s, other := withUnitPrices(newService(t, store)), withUnitPrices(newService(t, store.Store))
 		c := Caller{Organization: newOrganization(t, s, Dollar).ID}
-		const others = foldMost + 100
+		const others = compactMost + 100
 		store.committed = func() {
 			store.doubt = false
-			if err := other.fold(t.Context(), other.ledger(c.Organization)); err != nil {
+			if err := other.compact(t.Context(), other.ledger(c.Organization)); err != nil {
 				t.Error(err)
 			}
 			for range others {
 				spend(t, other, c, 1)
 			}
 			other.ledger(c.Organization).loaded.Store(false)
-			if err := other.fold(t.Context(), other.ledger(c.Organization)); err != nil {
+			if err := other.compact(t.Context(), other.ledger(c.Organization)); err != nil {
 				t.Error(err)
 			}
 		}

@@ -116,7 +116,7 @@ func (l *ledger) spend(c Caller, e Entry) {
 }
 
 // checkBudget returns a NoCredits error where the key's budget is used up.
-func (s *Service) checkBudget(ctx context.Context, who payer) error {
+func (s *Service) checkBudget(ctx context.Context, who watched) error {
 	if who.limits.Budget == 0 || who.key == "" {
 		return nil
 	}

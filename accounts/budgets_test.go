@@ -137,7 +137,7 @@ func TestBudgetAcrossReplicas(t *testing.T) {
 		k, c := withKey(t, all[0], KeyLimits{Budget: 1000, BudgetPeriod: Month})
 		var running sync.WaitGroup
 		for _, s := range all {
-			s.foldEvery = 7
+			s.compactEvery = 7
 			running.Go(func() {
 				for range 50 {
 					if err := s.Afford(t.Context(), c); err != nil {

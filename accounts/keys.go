@@ -25,7 +25,7 @@ import (
 // In the namespace of an organization:
 //
 //	a/c                                  checkpoint of the ledger, JSON
-//	a/c/<process>/<number, 8 bytes>      entry that is not folded, JSON; the checkpoint and these are read as one range
+//	a/c/<process>/<number, 8 bytes>      entry that is not compacted, JSON; the checkpoint and these are read as one range
 //	a/e/<sequence number, 8 bytes>       entry of the ledger's log, JSON
 //	a/i/<SHA-256 of a key, 32 bytes>     grant: credits that were added with an idempotency key, JSON
 //	a/b/<object ID>                      nothing: the object was billed by an entry

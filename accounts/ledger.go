@@ -24,12 +24,12 @@ const (
 	maxBalance = 1000 * maxAmount       // above which no credits are added, below which none are taken
 )
 
-// foldEvery is how many entries a ledger grows by before they are folded. It bounds
+// compactEvery is how many entries a ledger grows by before they are compacted. It bounds
 // what is read to know a balance: after a start and, where several processes share
 // the store, every second, so that there fewer are left.
 const (
-	foldEvery       = 1024
-	foldEveryShared = 64
+	compactEvery       = 1024
+	compactEveryShared = 64
 )
 
 // EntryType says what an entry of a ledger is for.
@@ -110,10 +110,10 @@ func parseEntryID(organization, id string) (sequence uint64, ok bool) {
 //
 // Each process writes its entries into a lane of its own, under numbers of its
 // own: entries have their own keys and wait for nobody, and one whose fate is
-// unknown can be written again. Folding moves entries from the lanes into the
+// unknown can be written again. Compacting moves entries from the lanes into the
 // log, in one transaction with the checkpoint, which is the sum of the log. There
 // they get the number that readers see: nothing is ever added before what a
-// reader has seen. Any process may fold any lane.
+// reader has seen. Any process may compact any lane.
 //
 // The balance is the sum of this process's lane, which is known exactly, and of
 // all the rest, which is read again where others may have added to it.
@@ -126,15 +126,15 @@ type ledger struct {
 	loaded       atomic.Bool   // what follows is as in the store; cleared when a write may have failed halfway
 	mine, others atomic.Int64  // micro-dollars
 	sequence     atomic.Uint64 // the last number taken in this process's lane
-	unfolded     atomic.Int64  // entries in lanes
-	folding      atomic.Bool   // they are due to be folded, or are being folded
+	uncompacted  atomic.Int64  // entries in lanes
+	compacting   atomic.Bool   // they are due to be compacted, or are being compacted
 	logged       atomic.Uint64 // a number that the log had reached when it was read last
 
 	spendings sync.Map // key ID to *spending, of keys that have a budget
 
-	looking *semaphore.Weighted // one, held by who reads what others added
-	looked  time.Time           // guarded by looking
-	folded  uint64              // the last number of this lane that was seen folded; guarded by looking
+	looking   *semaphore.Weighted // one, held by who reads what others added
+	looked    time.Time           // guarded by looking
+	compacted uint64              // the last number of this lane that was seen compacted; guarded by looking
 }
 
 // all is how much of a ledger's mu there is.
@@ -177,8 +177,8 @@ func (s *Service) load(ctx context.Context, l *ledger) error {
 	l.others.Store(int64(sums.others))
 	// A number that was taken for an entry that failed is not taken again.
 	l.sequence.Store(max(l.sequence.Load(), sums.sequence))
-	l.unfolded.Store(int64(sums.unfolded))
-	l.looked, l.folded = now, sums.folded
+	l.uncompacted.Store(int64(sums.uncompacted))
+	l.looked, l.compacted = now, sums.compacted
 	l.logged.Store(sums.logged)
 	l.loaded.Store(true)
 	return nil
@@ -219,12 +219,12 @@ func (s *Service) look(ctx context.Context, l *ledger) error {
 	if err != nil {
 		return err
 	}
-	if sums.folded < l.folded { // the lane was taken for a dead process's
+	if sums.compacted < l.compacted { // the lane was taken for a dead process's
 		l.loaded.Store(false)
 		return nil
 	}
 	l.others.Store(int64(sums.others))
-	l.looked, l.folded = now, sums.folded
+	l.looked, l.compacted = now, sums.compacted
 	l.logged.Store(sums.logged)
 	return nil
 }
@@ -250,7 +250,7 @@ func (s *Service) Afford(ctx context.Context, c Caller) error {
 	if balance <= 0 {
 		return errNoCredits()
 	}
-	if err := s.checkBudget(ctx, payerOf(c)); err != nil {
+	if err := s.checkBudget(ctx, watchedOf(c)); err != nil {
 		return err
 	}
 	return s.checkTokens(c)
@@ -369,7 +369,7 @@ func (p *posting) try(ctx context.Context) error {
 	}
 	l.mine.Add(int64(e.Amount))
 	l.spend(p.caller, *e)
-	s.foldIfDue(l, l.unfolded.Add(1))
+	s.compactIfDue(l, l.uncompacted.Add(1))
 	return nil
 }
 

@@ -198,7 +198,7 @@ func TestAThousandConcurrentChargesLoseNothing(t *testing.T) {
 	const calls = 1000
 	store := newStore(t)
 	s := withUnitPrices(newService(t, store))
-	s.foldEvery = 32
+	s.compactEvery = 32
 	o := newOrganization(t, s, 100*Dollar)
 	want := 100 * Dollar
 	var writers sync.WaitGroup
@@ -234,7 +234,7 @@ func TestAThousandConcurrentChargesLoseNothing(t *testing.T) {
 	wantBalance(t, again, o.ID, want-1)
 }
 
-func TestFoldNeitherLosesNorRepeatsAnEntry(t *testing.T) {
+func TestCompactionNeitherLosesNorRepeatsAnEntry(t *testing.T) {
 	store := newStore(t)
 	s := withUnitPrices(newService(t, store))
 	o := newOrganization(t, s, Dollar)
@@ -250,7 +250,7 @@ func TestFoldNeitherLosesNorRepeatsAnEntry(t *testing.T) {
 	if _, err := s.Charge(t.Context(), c, tokens(1), func(storage.Tx) error { return errDisk }); err != errDisk {
 		t.Fatal(err)
 	}
-	if err := s.fold(t.Context(), s.ledger(o.ID)); err != nil {
+	if err := s.compact(t.Context(), s.ledger(o.ID)); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := storedCheckpoint(t, store, o.ID), (checkpoint{Format: 2, Sequence: 2, Balance: Dollar - 10}); !reflect.DeepEqual(got, want) {
@@ -258,15 +258,15 @@ func TestFoldNeitherLosesNorRepeatsAnEntry(t *testing.T) {
 	}
 	charge(100)
 	wantBalance(t, newService(t, store), o.ID, Dollar-110)
-	if err := s.fold(t.Context(), s.ledger(o.ID)); err != nil {
+	if err := s.compact(t.Context(), s.ledger(o.ID)); err != nil {
 		t.Fatal(err)
 	}
 	wantBalance(t, newService(t, store), o.ID, Dollar-110)
 }
 
-// TestFoldOfAnUncertainBalance folds an entry whose writer was told that it
+// TestCompactionOfAnUncertainBalance compacts an entry whose writer was told that it
 // failed. The store has it, so that it counts.
-func TestFoldOfAnUncertainBalance(t *testing.T) {
+func TestCompactionOfAnUncertainBalance(t *testing.T) {
 	store := &brittleStore{Store: newStore(t)}
 	s := withUnitPrices(newService(t, store))
 	o := newOrganization(t, s, Dollar)
@@ -275,7 +275,7 @@ func TestFoldOfAnUncertainBalance(t *testing.T) {
 		t.Fatal("the charge did not fail")
 	}
 	store.after = nil
-	if err := s.fold(t.Context(), s.ledger(o.ID)); err != nil {
+	if err := s.compact(t.Context(), s.ledger(o.ID)); err != nil {
 		t.Fatal(err)
 	}
 	wantBalance(t, s, o.ID, Dollar-5)
@@ -368,11 +368,11 @@ func TestAFailedCheckpointIsTriedAgain(t *testing.T) {
 	o := newOrganization(t, s, Dollar)
 	l := s.ledger(o.ID)
 	store.before = failing
-	if err := s.fold(t.Context(), l); !errors.Is(err, errDisk) {
-		t.Errorf("fold: got %v, want the error of the store", err)
+	if err := s.compact(t.Context(), l); !errors.Is(err, errDisk) {
+		t.Errorf("compact: got %v, want the error of the store", err)
 	}
 	store.before = nil
-	s.foldEvery = 1
+	s.compactEvery = 1
 	if _, err := s.Charge(t.Context(), Caller{Organization: o.ID}, tokens(5), nil); err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func TestReplicasShareALedger(t *testing.T) {
 	stop := make(chan struct{})
 	seen := make([]map[int]int, len(all))
 	for r, s := range all {
-		s.foldEvery = 7
+		s.compactEvery = 7
 		seen[r] = map[int]int{}
 		for w := range 2 {
 			writers.Go(func() {
@@ -245,7 +245,7 @@ func TestChargesOfUnknownOutcome(t *testing.T) {
 	store := memstore.New()
 	defer store.Close()
 	s := withUnitPrices(newService(t, &uncertainStore{Store: store}))
-	s.foldEvery = 3
+	s.compactEvery = 3
 	o := newOrganization(t, s, Dollar)
 	for i := range 40 {
 		also := func(tx storage.Tx) error {

@@ -152,7 +152,7 @@ func totalsOf(tx storage.Tx, organization, month, kind string) (all []Total, err
 	return all, nil
 }
 
-// catchUp folds and counts all that there is of an organization.
+// catchUp compacts and counts all that there is of an organization.
 func (s *Service) catchUp(ctx context.Context, organization string) error {
 	err := s.store.View(ctx, system, func(tx storage.Tx) error {
 		_, err := getOrganization(tx, organization)
@@ -162,7 +162,7 @@ func (s *Service) catchUp(ctx context.Context, organization string) error {
 		return err
 	}
 	l := s.ledger(organization)
-	if err := s.fold(ctx, l); err != nil {
+	if err := s.compact(ctx, l); err != nil {
 		// While the store cannot be written, what was counted before is shown.
 		s.log.WarnContext(ctx, "accounts: the latest calls are not counted yet", "err", err)
 		return nil
@@ -199,19 +199,19 @@ func (s *Service) Count(ctx context.Context, organization string) error {
 }
 
 const (
-	countEvery  = time.Minute // in which calls are counted, where fewer came than are folded at once
+	countEvery  = time.Minute // in which calls are counted, where fewer came than are compacted at once
 	freshTotals = 20          // organizations that are counted while somebody waits for the totals of all
 )
 
-// countDue folds and counts the ledgers, at most so many, to which this process
+// countDue compacts and counts the ledgers, at most so many, to which this process
 // has added since it was done last.
 func (s *Service) countDue(ctx context.Context, most int) {
 	s.ledgers.Range(func(_, value any) bool {
 		l := value.(*ledger)
-		if l.unfolded.Load() <= 0 || !l.loaded.Load() {
+		if l.uncompacted.Load() <= 0 || !l.loaded.Load() {
 			return true
 		}
-		s.foldNow(ctx, l)
+		s.compactNow(ctx, l)
 		most--
 		return most > 0 && ctx.Err() == nil
 	})

@@ -111,7 +111,7 @@ func TestTotalsRefusals(t *testing.T) {
 	}
 }
 
-// TestEachCallIsCountedOnce has several processes charge, fold and count the same
+// TestEachCallIsCountedOnce has several processes charge, compact and count the same
 // ledger at once, with transactions that fail on either side of their commits.
 func TestEachCallIsCountedOnce(t *testing.T) {
 	const charges = 200
@@ -163,7 +163,7 @@ func TestEachCallIsCountedOnce(t *testing.T) {
 func TestCountOfAnOlderStore(t *testing.T) {
 	store := newStore(t)
 	s := withUnitPrices(newService(t, store))
-	s.foldEvery = math.MaxInt
+	s.compactEvery = math.MaxInt
 	o := newOrganization(t, s, Dollar)
 	for range maxCounted + 10 {
 		if _, err := s.Charge(t.Context(), Caller{Organization: o.ID}, tokens(1), nil); err != nil {

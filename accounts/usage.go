@@ -58,7 +58,7 @@ func (s *Service) Cost(use Use) (Micros, error) {
 // The tokens count against the organization's limit from then on.
 func (s *Service) Charge(ctx context.Context, c Caller, use Use, also func(storage.Tx) error) (Entry, error) {
 	if s.own != nil {
-		return s.settle(ctx, c, use, also)
+		return s.chargeCustom(ctx, c, use, also)
 	}
 	cost, err := s.Cost(use)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Service) entries(ctx context.Context, organization string, p page.Param
 	}
 	// What was written up to now gets its place, behind all that was read before.
 	// While the store cannot be written it has to wait for it.
-	if err := s.fold(ctx, s.ledger(organization)); err != nil {
+	if err := s.compact(ctx, s.ledger(organization)); err != nil {
 		s.log.WarnContext(ctx, "accounts: the latest entries of a ledger are not shown yet", "err", err)
 	}
 	var result page.Page[Entry]

@@ -26,17 +26,22 @@ func serveDouble() error {
 type order struct {
 	chunks int
 	pause  time.Duration
+	size   int // bytes of the text of a chunk
 	prompt int // tokens that it came with
 }
 
 func orderOf(text string) order {
-	o := order{chunks: 1}
+	o := order{chunks: 1, size: len(word)}
 	for _, word := range strings.Fields(text) {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
 		case "chunks":
 			if n, err := strconv.Atoi(value); err == nil {
 				o.chunks = n
+			}
+		case "size":
+			if n, err := strconv.Atoi(value); err == nil {
+				o.size = n
 			}
 		case "pause":
 			if d, err := time.ParseDuration(value); err == nil {
@@ -98,8 +103,11 @@ func whole(w http.ResponseWriter, o order) {
 		strings.Repeat("word ", o.chunks), o.prompt, o.chunks, o.prompt+o.chunks)
 }
 
+// word is the text of a chunk.
+const word = "word "
+
 const (
-	chunk = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"double","choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]}` + "\n\n"
+	chunk = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"double","choices":[{"index":0,"delta":{"content":%q},"finish_reason":null}]}` + "\n\n"
 	first = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"double","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n"
 	last  = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"double","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
 )
@@ -109,8 +117,9 @@ func stream(w http.ResponseWriter, o order) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	rc := http.NewResponseController(w)
 	fmt.Fprint(w, first)
+	piece := fmt.Sprintf(chunk, strings.Repeat(word, o.size/len(word)))
 	for range o.chunks {
-		fmt.Fprint(w, chunk)
+		fmt.Fprint(w, piece)
 		if rc.Flush() != nil {
 			return
 		}

@@ -37,7 +37,7 @@ func (b *bench) hostile() error {
 	}
 	turns := 60
 	if b.short {
-		turns = 10
+		turns = 20
 	}
 	fmt.Printf("%-36s %10s %10s %10s %10s %7s %7s %9s\n", "beside", "alone p50", "p99", "p50", "p99", "x p50", "x p99", "RSS MB")
 	for _, load := range hostileLoads {
@@ -130,9 +130,9 @@ func unreadStreams(n int) func(context.Context, *bench, string) {
 				return
 			}
 			defer conn.Close()
-			r := chat("chunks=100000000", true)
+			r := chat("chunks=100000000 size=16384", true)
 			if i%2 == 1 {
-				r = respond("chunks=100000000", true)
+				r = respond("chunks=100000000 size=16384", true)
 			}
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", r.path, key, len(r.body), r.body)
 		}

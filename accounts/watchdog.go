@@ -24,22 +24,23 @@ const (
 	checkEvery = 500 * time.Millisecond
 )
 
-// running are the operations that have models work, by the key that they were
-// asked for with. While there are any, a goroutine looks whether they may go on.
-type running struct {
+// watchdog ends operations that may not go on. It knows those that have models work
+// by the key that they were asked for with; while there are any, a goroutine checks
+// their keys, organizations, balances and budgets.
+type watchdog struct {
 	mu       sync.Mutex
-	groups   map[payer]*group // guarded by mu
-	watching bool             // the goroutine runs; guarded by mu
-	wg       sync.WaitGroup   // for the goroutine
+	groups   map[watched]*group // guarded by mu
+	watching bool               // the goroutine runs; guarded by mu
+	wg       sync.WaitGroup     // for the goroutine
 }
 
-// payer is a key with the limits that an operation began with.
-type payer struct {
+// watched is a key with the limits that an operation began with.
+type watched struct {
 	organization, key string
 	limits            KeyLimits
 }
 
-func payerOf(c Caller) payer { return payer{c.Organization, c.Key, c.KeyLimits} }
+func watchedOf(c Caller) watched { return watched{c.Organization, c.Key, c.KeyLimits} }
 
 // group are the operations of one key.
 type group struct {
@@ -59,11 +60,11 @@ type operation struct{ cancel context.CancelCauseFunc }
 func (s *Service) Running(ctx context.Context, c Caller) (limited context.Context, done func()) {
 	limited, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(s.maxDuration, func() { cancel(errTimeout()) })
-	op, who := &operation{cancel}, payerOf(c)
-	s.running.add(who, op, s.watch)
+	op, who := &operation{cancel}, watchedOf(c)
+	s.watchdog.add(who, op, s.watch)
 	return limited, func() {
 		timer.Stop()
-		s.running.remove(who, op)
+		s.watchdog.remove(who, op)
 		cancel(nil)
 	}
 }
@@ -81,14 +82,14 @@ func Cause(ctx context.Context, err error) error {
 	return err
 }
 
-func (r *running) add(who payer, op *operation, watch func()) {
+func (r *watchdog) add(who watched, op *operation, watch func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g := r.groups[who]
 	if g == nil {
 		g = &group{cancels: map[*operation]struct{}{}}
 		if r.groups == nil {
-			r.groups = map[payer]*group{}
+			r.groups = map[watched]*group{}
 		}
 		r.groups[who] = g
 	}
@@ -99,7 +100,7 @@ func (r *running) add(who payer, op *operation, watch func()) {
 	}
 }
 
-func (r *running) remove(who payer, op *operation) {
+func (r *watchdog) remove(who watched, op *operation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g := r.groups[who]
@@ -126,10 +127,10 @@ func (s *Service) watch() {
 
 // check ends the operations that may not go on and reports whether there were any.
 func (s *Service) check() bool {
-	r := &s.running
+	r := &s.watchdog
 	r.mu.Lock()
-	var due []payer
-	seen := map[payer]*grants{}
+	var due []watched
+	seen := map[watched]*grants{}
 	for who, g := range r.groups {
 		due = append(due, who)
 		seen[who] = g.seen
@@ -140,7 +141,7 @@ func (s *Service) check() bool {
 	r.mu.Unlock()
 	for _, who := range due {
 		known := s.known.Load()
-		err := s.mayRun(who, seen[who] != known)
+		err := s.mayContinue(who, seen[who] != known)
 		if err != nil && fault.From(err).Kind == fault.Internal {
 			s.log.Log(context.Background(), slog.LevelError, "accounts: could not see whether an organization may go on", "organization", who.organization, "err", err)
 			continue // nobody is cut off because of us
@@ -159,9 +160,9 @@ func (s *Service) check() bool {
 	return len(due) > 0
 }
 
-// mayRun returns why operations of a key may not go on, or nil. Keys and
+// mayContinue returns why operations of a key may not go on, or nil. Keys and
 // organizations are looked up where they may have changed.
-func (s *Service) mayRun(who payer, changed bool) error {
+func (s *Service) mayContinue(who watched, changed bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	if err := s.store.Writable(ctx); errors.Is(err, storage.ErrFailed) {
@@ -187,7 +188,7 @@ func (s *Service) mayRun(who payer, changed bool) error {
 
 // mayCall returns why a key may not call any more. What the program says of its
 // own callers is not ours to judge.
-func (s *Service) mayCall(ctx context.Context, who payer) error {
+func (s *Service) mayCall(ctx context.Context, who watched) error {
 	ours := strings.HasPrefix(who.key, "key_")
 	var refusal error
 	err := s.store.View(ctx, system, func(tx storage.Tx) error {

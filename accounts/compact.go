@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	foldMost  = 2048      // entries that one transaction folds
-	forgetAge = 24 * 3600 // seconds after its last entry in which a dead process's lane is forgotten
+	compactMost = 2048      // entries that one transaction compacts
+	forgetAge   = 24 * 3600 // seconds after its last entry in which a dead process's lane is forgotten
 
 	// checkpointFormat is of a checkpoint after which the log has no entries. In
 	// those of earlier versions entries were written into the log itself.
@@ -23,10 +23,10 @@ type checkpoint struct {
 	Format   int             `json:"format,omitempty"`
 	Sequence uint64          `json:"sequence"`
 	Balance  Micros          `json:"balance"`
-	Lanes    map[string]lane `json:"lanes,omitempty"` // what was folded of each process's, by its ID
+	Lanes    map[string]lane `json:"lanes,omitempty"` // what was compacted of each process's, by its ID
 }
 
-// lane is what was folded of one process's entries.
+// lane is what was compacted of one process's entries.
 type lane struct {
 	Sequence uint64 `json:"sequence"` // the largest number
 	Sum      Micros `json:"sum"`
@@ -35,10 +35,10 @@ type lane struct {
 
 // sums is what a ledger adds up to, seen from one lane.
 type sums struct {
-	mine, others     Micros
-	sequence, folded uint64 // the largest numbers of the lane, and of those of its entries that are folded
-	unfolded         int
-	logged           uint64 // the last number of the log
+	mine, others        Micros
+	sequence, compacted uint64 // the largest numbers of the lane, and of those of its entries that are compacted
+	uncompacted         int
+	logged              uint64 // the last number of the log
 }
 
 // sums reads a ledger.
@@ -50,7 +50,7 @@ func (s *Service) sums(ctx context.Context, organization string) (sums, error) {
 			return err
 		}
 		own := point.Lanes[s.cluster.ID()]
-		result = sums{mine: own.Sum, others: point.Balance - own.Sum, sequence: own.Sequence, folded: own.Sequence, unfolded: len(waiting), logged: point.Sequence}
+		result = sums{mine: own.Sum, others: point.Balance - own.Sum, sequence: own.Sequence, compacted: own.Sequence, uncompacted: len(waiting), logged: point.Sequence}
 		for _, w := range waiting {
 			if w.Lane != s.cluster.ID() {
 				result.others += w.Amount
@@ -105,27 +105,27 @@ func readLedger(tx storage.Tx, ranges ...storage.Range) (point checkpoint, waiti
 	return point, waiting, nil
 }
 
-// foldIfDue asks for a ledger to be folded where that many entries wait for it.
+// compactIfDue asks for a ledger to be compacted where that many entries wait for it.
 // A later entry asks again where nobody has time for it now.
-func (s *Service) foldIfDue(l *ledger, unfolded int64) {
-	if unfolded < int64(s.foldEvery) || !l.folding.CompareAndSwap(false, true) {
+func (s *Service) compactIfDue(l *ledger, uncompacted int64) {
+	if uncompacted < int64(s.compactEvery) || !l.compacting.CompareAndSwap(false, true) {
 		return
 	}
 	select {
-	case s.folds <- l:
+	case s.compactions <- l:
 	default:
-		l.folding.Store(false)
+		l.compacting.Store(false)
 	}
 }
 
-// fold moves what is in lanes into the log.
-func (s *Service) fold(ctx context.Context, l *ledger) error {
-	defer l.folding.Store(false)
-	if l.loaded.Load() && !s.cluster.Shared() && l.unfolded.Load() <= 0 {
+// compact moves what is in lanes into the log.
+func (s *Service) compact(ctx context.Context, l *ledger) error {
+	defer l.compacting.Store(false)
+	if l.loaded.Load() && !s.cluster.Shared() && l.uncompacted.Load() <= 0 {
 		return nil // nobody else adds any; a store walks over what was moved before it says so
 	}
 	for {
-		more, err := s.foldSome(ctx, l)
+		more, err := s.compactSome(ctx, l)
 		if err != nil {
 			return fmt.Errorf("ledger of %s: %w", l.organization, err)
 		}
@@ -135,10 +135,10 @@ func (s *Service) fold(ctx context.Context, l *ledger) error {
 	}
 }
 
-// foldSome moves up to foldMost entries. Charges wait for those that run while
+// compactSome moves up to compactMost entries. Charges wait for those that run while
 // the end of this process's lane is taken, so that none is added before it, but
 // not while entries are moved.
-func (s *Service) foldSome(ctx context.Context, l *ledger) (more bool, err error) {
+func (s *Service) compactSome(ctx context.Context, l *ledger) (more bool, err error) {
 	if err := l.mu.Acquire(ctx, all); err != nil {
 		return false, err
 	}
@@ -149,18 +149,18 @@ func (s *Service) foldSome(ctx context.Context, l *ledger) (more bool, err error
 	err = s.store.Update(ctx, storage.Namespace(l.organization), func(tx storage.Tx) error {
 		storage.UseReserve(tx)
 		point, waiting, err := readLedger(tx,
-			storage.Range{Start: checkpointKey(), End: laneKey(own, end), Limit: foldMost},
-			storage.Range{Start: storage.After(laneKeys(own)), End: storage.After([]byte(lanePrefix)), Limit: foldMost})
+			storage.Range{Start: checkpointKey(), End: laneKey(own, end), Limit: compactMost},
+			storage.Range{Start: storage.After(laneKeys(own)), End: storage.After([]byte(lanePrefix)), Limit: compactMost})
 		if err != nil {
 			return err
 		}
-		more = len(waiting) >= foldMost-1 // there may be a checkpoint besides
+		more = len(waiting) >= compactMost-1 // there may be a checkpoint besides
 		if moved = len(waiting); moved == 0 {
 			return nil
 		}
 		slices.SortStableFunc(waiting, func(a, b entryRecord) int { return int(a.CreatedAt - b.CreatedAt) })
 		if s.cluster.Shared() {
-			// A store that has lost what was folded last gives no number again that a
+			// A store that has lost what was compacted last gives no number again that a
 			// reader may have gone on from: later ones are not below the time.
 			point.Sequence = max(point.Sequence, uint64(s.store.Now().UnixMicro()))
 		}
@@ -177,7 +177,7 @@ func (s *Service) foldSome(ctx context.Context, l *ledger) (more bool, err error
 		return storage.SetJSON(tx, checkpointKey(), point)
 	})
 	if err == nil {
-		l.unfolded.Add(int64(-moved))
+		l.uncompacted.Add(int64(-moved))
 	}
 	return more, err
 }
