@@ -88,7 +88,7 @@ func ExampleService_Decide() {
 	fmt.Printf("charged twice: %.2f\n", twice.Noul)
 	fmt.Printf("urgency, 0 to 2: %.2f\n", urgency.Score)
 	// Output:
-	// charged twice: 0.94
+	// charged twice: 0.98
 	// urgency, 0 to 2: 1.00
 }
 

@@ -199,7 +199,11 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		s.closers = append(s.closers, o.Store.Close)
 	}
 	if o.Backend == nil {
-		o.Backend = builtin.New()
+		standIn := builtin.New()
+		standIn.First = func() {
+			s.log.Warn("svc: the built-in model answers, a stand-in that compares words and does not reason; name a real one with svcd -upstream URL, or with svc.Options.Backend")
+		}
+		o.Backend = standIn
 	}
 	if o.Extractor == nil {
 		o.Extractor = files.InProcess{}

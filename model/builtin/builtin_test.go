@@ -269,3 +269,22 @@ func TestAnswersFromSearchResults(t *testing.T) {
 		is.Equal(r.Text, "The cup of 2025 was won by Rovers after extra time.")
 	}
 }
+
+// TestTheFirstAnswerIsAnnounced has the program told once that a stand-in answers.
+func TestTheFirstAnswerIsAnnounced(t *testing.T) {
+	calls := 0
+	b := &Backend{First: func() { calls++ }}
+	for range 3 {
+		if _, err := b.Score(t.Context(), decision("The door is open.", "Is the door open?", "yes", "no")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Embed(t.Context(), &model.EmbedRequest{Texts: []string{"door"}}); err != nil {
+			t.Fatal(err)
+		}
+		for range b.Generate(t.Context(), &model.Request{Messages: []model.Message{model.TextMessage(model.User, "Hello?")}}) {
+		}
+	}
+	if calls != 1 {
+		t.Errorf("announced %d times", calls)
+	}
+}

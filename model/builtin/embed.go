@@ -20,6 +20,7 @@ func (b *Backend) Embed(ctx context.Context, req *model.EmbedRequest) (*model.Em
 		return nil, &fault.Error{Kind: fault.Rejected, Code: "request_rejected", Param: "dimensions",
 			Message: "The model makes vectors of at most 4096 dimensions."}
 	}
+	b.first()
 	defer cpu.Enter(req.Tenant).Leave()
 	e, words := &model.Embeddings{}, stems{}
 	for _, text := range req.Texts {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/seed-506d8e5d/svc/internal/cpu"
 	"github.com/seed-506d8e5d/svc/model"
@@ -21,6 +22,7 @@ func (b *Backend) Score(ctx context.Context, req *model.ScoreRequest) (*model.Sc
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	b.first()
 	defer cpu.Enter(req.Tenant).Leave()
 	type memo struct{} // the key of the state that the questions of a decision share
 	parts, pictures, shared := slices.Clone(req.State), 0, req.Memo
@@ -33,17 +35,56 @@ func (b *Backend) Score(ctx context.Context, req *model.ScoreRequest) (*model.Sc
 	for _, option := range req.Options {
 		texts = append(texts, option.Texts...)
 	}
-	odds := j.evidence(req.Question, texts)
-	for i := range odds {
-		odds[i] = math.Exp(min(max(odds[i], -mostOdds), mostOdds))
+	shares := j.evidence(req.Question, texts)
+	for i := range shares {
+		shares[i] = math.Exp(min(max(shares[i], -mostOdds), mostOdds))
 	}
-	total, weights := sum(odds), make([]float64, len(req.Options))
+	total := sum(shares)
+	for i := range shares {
+		shares[i] /= total
+	}
+	j.moderate(shares, req.Question, texts)
+	weights := make([]float64, len(req.Options))
 	for i, option := range req.Options {
 		members := len(option.Texts)
-		weights[i], odds = sum(odds[:members])/total, odds[members:]
+		weights[i], shares = sum(shares[:members]), shares[members:]
 	}
 	return &model.Scores{Probabilities: weights, StateTokens: j.state.tokens - pictures + countTokens(req.Instructions),
-		QuestionTokens: pictures + countTokens(req.Question), OutputTokens: 1}, ctx.Err()
+		QuestionTokens: pictures + countTokens(req.Question), OutputTokens: 1, Reading: reading}, ctx.Err()
+}
+
+// moderate takes probabilities that no words of the state back to mostUnbacked: those of an
+// option whose name does not stand in the state or, of a yes or no question, whose question
+// does not. What is taken is shared out evenly.
+func (j judge) moderate(shares []float64, question string, texts []string) {
+	const mostUnbacked = 0.849
+	n, best := float64(len(shares)), slices.Max(shares)
+	if best <= mostUnbacked {
+		return
+	}
+	text := texts[slices.Index(shares, best)]
+	backed := j.stands(text)
+	if verdict(text) != 0 {
+		backed = j.stands(withoutOptions(question, texts))
+	}
+	if backed {
+		return
+	}
+	kept := (mostUnbacked - 1/n) / (best - 1/n)
+	for i := range shares {
+		shares[i] = kept*shares[i] + (1-kept)/n
+	}
+}
+
+// stands reports whether all the words of a text stand in the state.
+func (j judge) stands(text string) bool {
+	terms := j.terms(text)
+	return len(terms) > 0 && !slices.ContainsFunc(terms, func(term string) bool { return j.state.counts[term] == 0 })
+}
+
+// terms returns the words of a question or option that tell what it is about.
+func (j judge) terms(text string) []string {
+	return slices.DeleteFunc(j.words.list(text), func(term string) bool { return in("subject", term) || in("reminder", term) })
 }
 
 // sum adds numbers up from the smallest, so that their order does not change it.
@@ -64,7 +105,7 @@ type judge struct {
 // state is what the model knows of a text that it judges. It is read only once made.
 type state struct {
 	counts  map[string]int // of each term
-	clauses []clause       // the sentences
+	clauses []clause       // the parts of its sentences
 	tones   [2]tone        // on each of the scales
 	prints  []string       // a fingerprint of each image
 	tokens  int
@@ -115,9 +156,9 @@ func readState(words stems, parts ...model.Part) *state {
 
 func (s *state) read(text string, words stems) {
 	const reach, turned = 3, -0.7 // words after a negation that it turns around, and how far
-	for _, sentence := range sentences(text) {
+	for _, part := range clauses(text) {
 		c, since := clause{}, reach+1
-		for _, word := range wordsOf(sentence) {
+		for _, word := range wordsOf(part) {
 			m, sign := words.look(word), 1.0
 			if since++; m.negates {
 				c.negated, since = true, 0
@@ -142,6 +183,14 @@ func (s *state) read(text string, words stems) {
 		c.terms = slices.Clip(slices.Compact(c.terms))
 		s.clauses = append(s.clauses, c)
 	}
+}
+
+// clauses cuts a text into the parts of its sentences that say something by themselves.
+func clauses(text string) (found []string) {
+	for _, sentence := range sentences(text) {
+		found = append(found, pattern("clause-end").Split(sentence, -1)...)
+	}
+	return found
 }
 
 // presence returns how strongly a term is in the state, from 0: as itself, or less so as
@@ -184,7 +233,7 @@ func (j judge) evidence(question string, texts []string) []float64 {
 // terms that it shares with the state, by how few texts have them and those of its name more;
 // and, on a scale on which the texts lie apart, how near it is to the state.
 func (j judge) weigh(texts []string) []float64 {
-	const weight, nameBoost, printWeight = 1.6, 1.5, 0.15
+	const weight, nameBoost, printWeight = 2.8, 1.5, 0.15
 	const apart, toneWeight, restWeight = 0.5, 2.5, 0.25
 	evidence, tones, spread := make([]float64, len(texts)), make([][2]tone, len(texts)), map[string]int{}
 	for i, text := range texts {
@@ -266,17 +315,10 @@ func withoutOptions(question string, texts []string) (kept string) {
 // support returns how well the state supports a statement or question: by how much of it
 // is there, and where it is about a mood or urgency, by that of the state.
 func (j judge) support(statement string) (support float64) {
-	const threshold, slope, unknown, weight, unmoved = 0.45, 5, -0.3, 4, -0.8
+	const weight, unmoved, clear = 4, -0.8, 1.5
 	asked := readState(j.words, model.Text(statement))
-	covered, negated := j.coverage(statement)
-	matched := unknown * (1 - covered/threshold) // text that says nothing of it cannot be judged by
-	if covered > threshold || len(j.state.prints) > 0 {
-		matched = slope * (covered - threshold)
-	}
-	if last := len(asked.clauses) - 1; covered > 0 && negated != asked.clauses[last].negated {
-		matched = min(matched, -matched)
-	}
-	if asked.tones[0].sum == 0 && asked.tones[1].sum == 0 {
+	matched := j.matched(statement, asked)
+	if asked.tones[0].sum == 0 && asked.tones[1].sum == 0 || math.Abs(matched) >= clear {
 		return matched
 	}
 	support = max(matched, 0) / 2
@@ -290,30 +332,91 @@ func (j judge) support(statement string) (support float64) {
 	return support
 }
 
-// coverage returns how much of a statement the state has, from 0 to 1: in its best clause
-// and, counting less, anywhere. negated says that the best clause negates.
-func (j judge) coverage(statement string) (covered float64, negated bool) {
-	const clauseShare, relatedShare = 0.6, 0.6
-	query := slices.DeleteFunc(j.words.list(statement), func(term string) bool { return in("subject", term) })
-	worth, anywhere, best := map[string]float64{}, 0.0, 0.0
-	for _, term := range query {
-		anywhere += min(j.state.presence(term), 1)
-		for _, other := range lists()["like "+term] {
-			worth[other] = relatedShare
+// matched returns how far a statement is what the state says: yes where one part of a
+// sentence has all its words, less where they stand apart or are others of the same
+// matter, and rather no where some of them are nowhere. A negation on one side turns it
+// around.
+func (j judge) matched(statement string, asked *state) float64 {
+	const together, apart, related, missing, contradicted, nothing = 3.8, 0.5, 0.8, -2, -1.9, -0.3
+	terms := j.terms(statement)
+	found, absent := 0.0, 0
+	for _, term := range terms {
+		presence := min(j.state.presence(term), 1)
+		if found += presence; presence == 0 {
+			absent++
 		}
 	}
-	for _, term := range query {
-		worth[term] = 1
+	share := found / float64(max(len(terms), 1))
+	best, negated := j.part(terms)
+	matched := nothing * (1 - share)
+	switch {
+	case found == 0 && len(j.state.prints) > 0: // all that can be said of an image is
+		return contradicted
+	case found == 0:
+		return matched
+	case absent > 0 && j.contradicts(terms):
+		return contradicted
+	case absent > 0 && share < 0.7:
+		return missing * share
+	case best == len(terms):
+		matched = together
+	case absent == 0 && share == 1:
+		matched = apart
+	default:
+		matched = related * share
 	}
-	for _, c := range j.state.clauses {
-		total := 0.0
-		for _, term := range c.terms {
-			total += worth[term]
+	if negated != slices.ContainsFunc(asked.clauses, func(c clause) bool { return c.negated }) {
+		return -matched
+	}
+	return matched
+}
+
+// part returns how many of some terms the part of a sentence has that has most of them, and
+// whether that part is negated or, where none has them all, any that has one.
+func (j judge) part(terms []string) (most int, negated bool) {
+	counts := make([]int, len(j.state.clauses))
+	for i, c := range j.state.clauses {
+		for _, term := range terms {
+			if slices.ContainsFunc(c.terms, func(other string) bool {
+				return other == term || slices.Contains(lists()["like "+term], other)
+			}) {
+				counts[i]++
+			}
 		}
-		if total > best {
-			best, negated = total, c.negated
+		most = max(most, counts[i])
+	}
+	for i, c := range j.state.clauses {
+		if counts[i] > 0 && (counts[i] == most || most < len(terms)) {
+			negated = negated || c.negated
 		}
 	}
-	n := max(float64(len(query)), 1)
-	return clauseShare*min(best/n, 1) + (1-clauseShare)*anywhere/n, negated
+	return most, negated
+}
+
+// contradicts reports whether the state has another number or day in the place of one that
+// is among terms.
+func (j judge) contradicts(terms []string) bool {
+	for _, term := range terms {
+		if kind := measure(term); kind != "" && j.state.counts[term] == 0 {
+			for other := range j.state.counts {
+				if measure(other) == kind {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// measure returns what a term measures: a number, or the list of words.txt that it is in.
+func measure(term string) string {
+	if strings.IndexFunc(term, unicode.IsDigit) == 0 {
+		return "count"
+	}
+	for _, list := range []string{"count", "weekday", "month"} {
+		if in(list, term) {
+			return list
+		}
+	}
+	return ""
 }
