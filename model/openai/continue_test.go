@@ -58,6 +58,7 @@ func TestContinue(t *testing.T) {
 			}}})
 			is.NoErr(err)
 			t.Cleanup(b.Close)
+			stopping(b)
 			req := ask("Once <upon")
 			req.Continue, req.Whole, req.MaxTokens, req.Temperature, req.Stop = true, c.whole, 5, new(0.0), []string{"."}
 			req.Sampling = model.Sampling{Seed: new(7), LogitBias: []byte(`{"42":-100}`)}

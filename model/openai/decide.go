@@ -233,7 +233,8 @@ func (b *Backend) decidePart(ctx context.Context, t *target, wire *decideWire, r
 	}
 	used := t.within(parseDecisionUsage(answer.Get("usage")), len(places))
 	state, questions := b.estimateDecision(&said)
-	if err := b.checkWhole(t, used.InputTokens, state+questions); err != nil {
+	p := b.beginning(t, req.Model, func(add func(string)) { add(string(req.State)) })
+	if err := b.checkCount(t, p, used.InputTokens, state+questions); err != nil {
 		return err
 	}
 	usable := 0

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
+	"regexp"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -44,7 +47,7 @@ func (b *Backend) Embed(ctx context.Context, req *model.EmbedRequest) (e *model.
 		a.begin()
 		e, err = t.embed(ctx, req)
 		a.end(ctx, err)
-		if f, ok := errors.AsType[*failure](err); ok && f.status == http.StatusNotFound && m == b.others {
+		if f, ok := errors.AsType[*failure](err); ok && f.status == http.StatusNotFound && m == b.others && !f.passing {
 			return notFound(req.Model, f.fault.Err) // no failure: it is final
 		}
 		return err
@@ -66,6 +69,9 @@ func (t *target) embed(ctx context.Context, req *model.EmbedRequest) (*model.Emb
 		return nil, err
 	}
 	x, err := t.send(ctx, post(req.Tenant, t.URL+"/embeddings", body))
+	if f, ok := errors.AsType[*failure](err); ok && makesNone(f) {
+		return nil, &failure{status: f.status, fault: rejected("The model makes no embeddings.", f.fault.Err)}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +84,44 @@ func (t *target) embed(ctx context.Context, req *model.EmbedRequest) (*model.Emb
 	if e.Vectors, err = vectors(answer.Get("data"), len(req.Texts)); err != nil {
 		return nil, x.nonsense(err)
 	}
-	return e, nil
+	return e, shorten(e.Vectors, req.Dimensions)
+}
+
+// makesNone reports whether a server says that it makes no embeddings: llama-server
+// with 501, others by having no route for them or in words.
+func makesNone(f *failure) bool {
+	text := strings.ToLower(fmt.Sprint(f.fault.Err))
+	return noRoute(f.status) && !strings.Contains(text, "model") || f.status >= http.StatusBadRequest && noEmbeddings.MatchString(text)
+}
+
+// noEmbeddings is how vLLM ("does not support Embeddings API"), Ollama ("this model does
+// not support embeddings") and others say it.
+var noEmbeddings = regexp.MustCompile(`(?i)not support[a-z]* embedding`)
+
+// shorten cuts vectors to the length that was asked for, where the server has not, and
+// makes their length 1 again, as models with several lengths are read.
+func shorten(vectors [][]float32, length int) error {
+	for i, v := range vectors {
+		switch {
+		case length == 0 || len(v) == length:
+			continue
+		case len(v) < length:
+			e := rejected(fmt.Sprintf("The model's embeddings have %d dimensions.", len(v)), nil)
+			e.Param = "dimensions"
+			return &failure{fault: e}
+		}
+		square := 0.0
+		for _, x := range v[:length] {
+			square += float64(x) * float64(x)
+		}
+		if v = v[:length:length]; square > 0 {
+			for j := range v {
+				v[j] /= float32(math.Sqrt(square))
+			}
+		}
+		vectors[i] = v
+	}
+	return nil
 }
 
 // vectors reads one vector for each text, which may come in any order.

@@ -289,7 +289,7 @@ func TestWhoLeavesWholeAnswersGetsPieces(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	}}).serve(t)
-	b := d.backend(t)
+	b := stopping(d.backend(t))
 	var used []model.Usage
 	for _, tenant := range []string{"a", "b", "a"} {
 		var ctx context.Context
@@ -312,7 +312,7 @@ func TestWhoLeavesWholeAnswersGetsPieces(t *testing.T) {
 		t.Errorf("got %+v", used)
 	}
 	now := time.Now()
-	if !b.leavers.lately("a", now.Add(leftLately-time.Minute)) || b.leavers.lately("a", now.Add(2*leftLately)) || b.leavers.lately("c", now) {
+	if !b.abandonments.lately("a", now.Add(leftLately-time.Minute)) || b.abandonments.lately("a", now.Add(2*leftLately)) || b.abandonments.lately("c", now) {
 		t.Error("who left is forgotten too early or too late")
 	}
 }

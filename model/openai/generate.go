@@ -22,6 +22,10 @@ const (
 	// wholeAnswer is how long an answer may take that comes as a whole.
 	wholeAnswer = 20 * time.Minute
 
+	// maxProse is how many bytes of text an answer that has to call a tool may begin
+	// with. A server that lets the model write more does not make it call one.
+	maxProse = 1000
+
 	// usageWait is how long the usage may come after the end of an answer.
 	usageWait = 5 * time.Second
 )
@@ -31,6 +35,7 @@ var (
 	errNoEnd    = errors.New("openai: the stream ended without a finish reason")
 	errNotJSON  = errors.New("openai: the stream is not JSON")
 	errTooMuch  = errors.New("openai: the answer is too long")
+	errBlanks   = errors.New("openai: the answer is nothing but white space")
 	errReported = errors.New("openai: the server reports an error")
 )
 
@@ -42,11 +47,6 @@ func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 			yield(nil, errUsed)
 			return
 		}
-		if req.Whole && b.leavers.lately(req.Tenant, time.Now()) {
-			pieces := *req
-			pieces.Whole = false
-			req = &pieces
-		}
 		a := &answer{backend: b, ctx: ctx, req: req, yield: yield}
 		err := ctx.Err()
 		if err == nil {
@@ -55,8 +55,8 @@ func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 		if ended := ctx.Err(); ended != nil {
 			err = ended
 			if a.asked && !a.begun { // the server has read the prompt for nobody
-				if req.Whole {
-					b.leavers.note(req.Tenant, time.Now())
+				if a.whole {
+					b.abandonments.put(req.Tenant, struct{}{}, time.Now())
 				}
 				a.begun = true
 				a.spend(err)
@@ -86,15 +86,18 @@ func (a *answer) run() error {
 	}
 	mode := a.req.ToolChoice.Mode
 	a.forced = len(a.req.Tools) > 0 && (mode == model.ToolRequired || mode == model.ToolNamed)
-	if a.forced && a.served.preferred()[0].facts.get().unforced {
+	if t := a.served.preferred()[0]; a.forced && (t.traits().ignoresForce || t.facts.get().unforced) {
 		a.begun = true
 		return a.force()
 	}
 	if err := a.served.do(a.ctx, a.req.Tenant, a.attempt); err != nil {
 		return err
 	}
-	if a.forced && a.calls.sent == 0 && a.reason != model.Length && !a.stopped {
-		a.target.facts.learn(func(k *known) { k.unforced = true })
+	if a.forced && a.calls.sent == 0 && !a.stopped {
+		if a.held.Len() > 0 {
+			a.target.facts.learn(func(k *known) { k.unforced = true })
+		}
+		a.held.Reset()
 		return a.force()
 	}
 	a.flush()
@@ -129,6 +132,7 @@ type answer struct {
 
 	yield   func(model.Event, error) bool
 	stopped bool // the consumer wants no more
+	whole   bool // the answer was asked for as a whole
 	asked   bool // a server has been sent the request and has not refused it
 	begun   bool // the model has begun to answer: it cannot be asked again
 
@@ -211,6 +215,10 @@ func (a *answer) attempt(ctx context.Context, t *target) error {
 // messages is asked again without that, which the answer can do without.
 func (a *answer) open(ctx context.Context, t *target) (*call, error) {
 	w := newRequest(a.served, t, a.req)
+	if a.forced || !t.stopsWhole(a.req.Tenant, a.backend) {
+		w.stream()
+	}
+	a.whole = !w.Stream
 	x, err := t.chat(ctx, w)
 	f, ok := errors.AsType[*failure](err)
 	switch {
@@ -282,6 +290,12 @@ func (a *answer) read(x *call) error {
 		}
 		if err := a.take(x); err != nil {
 			return err
+		}
+		if a.forced && a.calls.none() && a.held.Len() > maxProse {
+			return nil // it does not call a tool; the connection is closed
+		}
+		if a.reason == "" && !a.free() && (a.json.endless() || a.think.blanks() > maxBlanks) {
+			return x.nonsense(errBlanks)
 		}
 		if a.reason == "" && a.json.over() {
 			a.reason = model.Stop

@@ -36,8 +36,9 @@ type health struct {
 	log   *slog.Logger
 	host  string // for the log
 
-	ailing  atomic.Bool
-	probing atomic.Bool // watch runs
+	ailing    atomic.Bool
+	probing   atomic.Bool           // watch runs
+	recovered func(context.Context) // is called when the server is well again; nil: nothing
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -100,6 +101,18 @@ func (h *health) set(well bool) {
 		level, message = slog.LevelWarn, "model server does not answer; others are asked first"
 	}
 	h.log.LogAttrs(h.ctx, level, message, slog.String("server", h.host))
+	if well && h.recovered != nil {
+		h.wg.Go(func() { h.recovered(h.ctx) })
+	}
+}
+
+// every calls f again and again until the server is closed.
+func (h *health) every(interval time.Duration, f func(context.Context)) {
+	h.wg.Go(func() {
+		for h.sleep(interval) {
+			f(h.ctx)
+		}
+	})
 }
 
 // sleep reports whether it came to its end.

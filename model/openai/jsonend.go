@@ -6,6 +6,10 @@ import "strings"
 // taken for the end of an answer.
 const trailingBlanks = 8
 
+// maxBlanks is how many bytes of white space may come in one piece before the object, or
+// between its tokens. Some models write nothing else when they are held to JSON.
+const maxBlanks = 4 << 10
+
 // jsonEnd watches the text of a structured answer for its end: servers that hold
 // the model to a grammar let it run on with white space behind the object. The
 // zero value is at the beginning of an answer.
@@ -14,6 +18,7 @@ type jsonEnd struct {
 	inString, escape bool
 	begun, other     bool // an object has begun; something else is there, too
 	blank            int  // bytes of white space behind the object
+	run              int  // bytes of white space outside of strings that came last
 }
 
 // add reads the next piece of text.
@@ -23,11 +28,17 @@ func (j *jsonEnd) add(text string) {
 	}
 }
 
+// endless reports whether nothing but white space comes, and the object has not come.
+func (j *jsonEnd) endless() bool { return j.run > maxBlanks }
+
 // over reports whether the object is complete and nothing but white space has
 // followed for a while.
 func (j *jsonEnd) over() bool { return !j.other && j.blank >= trailingBlanks }
 
 func (j *jsonEnd) next(c byte) {
+	if j.run++; j.inString || strings.IndexByte(blanks, c) < 0 {
+		j.run = 0
+	}
 	switch {
 	case j.escape:
 		j.escape = false

@@ -14,6 +14,7 @@ import (
 // labelTokens returns the tokens that spell labels, with the index of their
 // label. The error is errUnfit where a label has none or shares one.
 func (t *target) labelTokens(ctx context.Context, labels []string) (map[int]int, error) {
+	t.learnSpellings(ctx, labels)
 	owners := map[int]int{}
 	for i, label := range labels {
 		ids := t.spellings(ctx, label)
@@ -39,24 +40,90 @@ func (t *target) spellings(ctx context.Context, label string) []int {
 	if ids, ok := t.spelled.Load(label); ok {
 		return ids.([]int)
 	}
-	forms := []string{label}
-	if isWord(label) {
-		forms = append(forms, strings.ToLower(label), strings.ToUpper(label))
+	ids, ok := t.spell(ctx, label)
+	if ok {
+		t.spelled.Store(label, ids)
 	}
-	var ids []int
-	for _, form := range forms {
-		for _, before := range []string{" ", "\n"} { // some vocabularies put a blank before a text by themselves
-			tokens, err := t.pieces(ctx, before+form)
-			if err != nil {
-				return nil
+	return ids
+}
+
+// learnSpellings finds the tokens of many labels with one request: it has all of
+// them tokenized in one text. Labels are left to spellings where the server does not
+// tell the texts of tokens.
+func (t *target) learnSpellings(ctx context.Context, labels []string) {
+	var unknown []string
+	var text strings.Builder
+	for _, before := range blanksBefore {
+		for _, label := range labels {
+			if _, ok := t.spelled.Load(label); ok {
+				continue
 			}
-			if n := len(tokens); n > 0 && strings.Trim(tokens[n-1].text, padding) == form && !slices.Contains(ids, tokens[n-1].id) {
-				ids = append(ids, tokens[n-1].id)
+			if before == blanksBefore[0] {
+				unknown = append(unknown, label)
+			}
+			for _, form := range formsOf(label) {
+				text.WriteString(before + form)
 			}
 		}
 	}
-	t.spelled.Store(label, ids)
-	return ids
+	if len(unknown) < 2 {
+		return
+	}
+	tokens, err := t.pieces(ctx, text.String())
+	if err != nil || slices.ContainsFunc(tokens, func(p piece) bool { return p.text == "" }) {
+		return
+	}
+	found := map[string][]int{} // by form
+	for _, p := range tokens {
+		if form := strings.Trim(p.text, padding); form != "" && !slices.Contains(found[form], p.id) {
+			found[form] = append(found[form], p.id)
+		}
+	}
+	for _, label := range unknown {
+		var ids []int
+		for _, form := range formsOf(label) {
+			ids = append(ids, found[form]...)
+		}
+		t.spelled.Store(label, ids)
+	}
+}
+
+// blanksBefore are what stands before a label when its tokens are looked for. Some
+// vocabularies put a blank before a text by themselves.
+var blanksBefore = []string{" ", "\n"}
+
+// formsOf returns how a label may be written.
+func formsOf(label string) []string {
+	if isWord(label) {
+		return []string{label, strings.ToLower(label), strings.ToUpper(label)}
+	}
+	return []string{label}
+}
+
+// spell is spellings without its memory. It reports whether the server has told all.
+func (t *target) spell(ctx context.Context, label string) (ids []int, ok bool) {
+	for _, form := range formsOf(label) {
+		for _, before := range blanksBefore {
+			tokens, err := t.pieces(ctx, before+form)
+			if err != nil {
+				return nil, false
+			}
+			n := len(tokens)
+			if n == 0 {
+				continue
+			}
+			last := tokens[n-1]
+			if last.text == "" {
+				if last.text, err = t.textOf(ctx, last.id); err != nil {
+					return nil, false
+				}
+			}
+			if strings.Trim(last.text, padding) == form && !slices.Contains(ids, last.id) {
+				ids = append(ids, last.id)
+			}
+		}
+	}
+	return ids, true
 }
 
 // piece is a token of a text.
@@ -102,10 +169,7 @@ func (t *target) pieces(ctx context.Context, text string) ([]piece, error) {
 			tokens = append(tokens, piece{id: int(token.Int())})
 		}
 	}
-	if n := len(tokens); n > 0 && tokens[n-1].text == "" {
-		tokens[n-1].text, err = t.textOf(ctx, tokens[n-1].id)
-	}
-	return tokens, err
+	return tokens, nil
 }
 
 // textOf returns the text of a token, for a server that says only the numbers of
@@ -143,6 +207,9 @@ func (b *Backend) Labels(ctx context.Context, id string, n int) []string {
 		if !t.wide(ctx, n) || !b.tested(ctx, t, id) || !t.wide(ctx, n) {
 			return few
 		}
+	}
+	for _, t := range m.targets {
+		t.learnSpellings(ctx, candidates())
 	}
 	var labels []string
 	for _, label := range candidates() {

@@ -18,6 +18,7 @@
 package openai
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -163,14 +164,15 @@ func orElse[T comparable](v *T, otherwise T) {
 // [model.Decider], a [model.Embedder], a [model.Lister] and a [model.TokenCounter],
 // and must be closed.
 type Backend struct {
-	log     *slog.Logger
-	models  []*served
-	others  *served // nil where other IDs are refused
-	servers []*server
-	infos   atomic.Pointer[[]model.Info] // of models
-	counts  *cache                       // tokens of texts
-	states  *cache                       // tokens of what questions are asked about
-	leavers leavers
+	log          *slog.Logger
+	models       []*served
+	others       *served // nil where other IDs are refused
+	servers      []*server
+	infos        atomic.Pointer[[]model.Info] // of models
+	counts       *cache                       // tokens of texts
+	states       *cache                       // tokens of what questions are asked about
+	begun        *cache                       // beginnings of prompts that were answered
+	abandonments abandonments
 }
 
 var (
@@ -197,7 +199,8 @@ type target struct {
 	noThinking NoThinking
 	facts      facts
 	deciding   deciding
-	spelled    sync.Map // tokens of labels: from string to []int
+	refusals   recent[uint64, error] // of questions, by [cache.questionKey]
+	spelled    sync.Map              // tokens of labels: from string to []int
 	tokenizer  tokenizer
 	answers    atomic.Int64 // whose prompts might have been estimated
 }
@@ -213,7 +216,7 @@ func (t *target) model(id string) string {
 // New returns a Backend. It makes no connection. The error names what is wrong
 // with the options.
 func New(o Options) (*Backend, error) {
-	b := &Backend{log: o.Logger, counts: newCache(), states: newCache()}
+	b := &Backend{log: o.Logger, counts: newCache(), states: newCache(), begun: newCache()}
 	if b.log == nil {
 		b.log = slog.Default()
 	}
@@ -259,6 +262,11 @@ func (b *Backend) serve(m *Model, running map[*Server]*server) (*served, error) 
 		s := running[t.Server]
 		if s == nil {
 			s = newServer(t.Server.withDefaults(), b.log)
+			s.health.recovered = func(ctx context.Context) {
+				if s.probed.Load() {
+					b.probe(ctx, s)
+				}
+			}
 			running[t.Server] = s
 			b.servers = append(b.servers, s)
 		}

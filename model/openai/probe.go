@@ -2,6 +2,8 @@ package openai
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
@@ -16,23 +18,34 @@ import (
 // Probe asks each server for its models, logs what it finds, and learns context
 // windows that servers tell. Requests do not wait for it: a server that is down
 // now may be up when it is needed. It returns when all servers have answered or
-// ctx has ended.
+// ctx has ended. From then on a server is probed when it is well again, and every
+// hour.
 func (b *Backend) Probe(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, s := range b.servers {
 		wg.Go(func() { b.probe(ctx, s) })
+		if !s.probed.Swap(true) {
+			s.health.every(knownFor, func(ctx context.Context) { b.probe(ctx, s) })
+		}
 	}
 	wg.Wait()
-	b.list()
 }
 
+// probe is Probe for one server. It forgets what the server has told before: another
+// one may have taken its place.
 func (b *Backend) probe(ctx context.Context, s *server) {
 	server := slog.String("server", s.URL)
 	models, err := s.models(ctx)
 	if err != nil {
-		b.log.LogAttrs(ctx, slog.LevelWarn, "model server does not answer", server, slog.Any("err", err))
+		b.log.LogAttrs(ctx, slog.LevelWarn, "model server does not answer", server, slog.Any("err", s.explain(ctx, err)))
+		if f, ok := errors.AsType[*failure](err); ok && f.sick {
+			s.health.set(false)
+			s.health.suspect() // it is probed again when it is well
+		}
 		return
 	}
+	s.known.Store(nil)
+	defer b.list()
 	b.log.LogAttrs(ctx, slog.LevelInfo, "model server answers", server, slog.Int("models", len(models.Array())))
 	for _, m := range b.all() {
 		for _, t := range m.targets {
@@ -49,6 +62,19 @@ func (b *Backend) all() []*served {
 		return b.models
 	}
 	return append(b.models[:len(b.models):len(b.models)], b.others)
+}
+
+// explain adds what is wrong with the server's URL to an error, where it is that the
+// URL does not have the version of the protocol.
+func (s *server) explain(ctx context.Context, err error) error {
+	f, ok := errors.AsType[*failure](err)
+	if !ok || !noRoute(f.status) || s.root() != s.URL {
+		return err
+	}
+	if _, other := s.get(ctx, s.URL+"/v1/models"); other != nil {
+		return err
+	}
+	return fmt.Errorf("the URL lacks the version of the protocol; write %s/v1: %w", s.URL, err)
 }
 
 // models returns the server's list of models.
@@ -149,7 +175,9 @@ func (b *Backend) introduce(ctx context.Context, m *served, t *target) {
 			t.tokenizer.window.Store(window)
 		}
 	}
-	attrs = append(attrs, slog.Int64("window", t.tokenizer.window.Load()), slog.Int("slots", a.slots), slog.Bool("tokenizer", !t.tokenizer.missing.Load()))
+	t.tokenizer.missing.Store(false) // unless the server says so again
+	_, tokenizes := t.tokenize(ctx, "", t.model(m.Info.ID), "Hello")
+	attrs = append(attrs, slog.Int64("window", t.tokenizer.window.Load()), slog.Int("slots", a.slots), slog.Bool("tokenizer", tokenizes))
 	if err == nil && !math.IsInf(mass, 1) {
 		known := t.facts.get()
 		attrs = append(attrs, slog.Bool("exact", len(t.exact(ctx)) > 0), slog.Bool("thinks", known.template), slog.Float64("label_mass", mass), slog.String("reading", reading))

@@ -123,7 +123,7 @@ func newRequest(m *served, t *target, req *model.Request) *wireRequest {
 		}
 	}
 	if !req.Whole {
-		w.Stream, w.StreamOptions = true, &streamOptions{IncludeUsage: true}
+		w.stream()
 	}
 	switch {
 	case req.Continue:
@@ -148,6 +148,9 @@ func newRequest(m *served, t *target, req *model.Request) *wireRequest {
 	}
 	return w
 }
+
+// stream asks for the answer piece by piece.
+func (w *wireRequest) stream() { w.Stream, w.StreamOptions = true, &streamOptions{IncludeUsage: true} }
 
 // promptText returns the text that a request has continued.
 func promptText(req *model.Request) string {

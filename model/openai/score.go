@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -101,6 +102,10 @@ func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreReq
 	for i, o := range req.Options {
 		labels[i] = o.Label
 	}
+	question := b.states.questionKey(req)
+	if err, refused := t.refusals.get(question, time.Now(), refusedLately); refused {
+		return nil, err
+	}
 	var failed failedTries
 	for how := range t.tries(ctx) {
 		s, err := b.try(ctx, t, req, how, labels)
@@ -127,6 +132,7 @@ func (b *Backend) readScores(ctx context.Context, t *target, req *model.ScoreReq
 			return b.scores(t, req, s, how)
 		}
 	}
+	t.refusals.put(question, failed.why, time.Now())
 	if failed.cost != nil {
 		return nil, &model.Cut{StateTokens: failed.cost.StateTokens, QuestionTokens: failed.cost.QuestionTokens, Err: failed.why}
 	}
@@ -194,7 +200,14 @@ func (t try) plain() bool {
 func (b *Backend) scores(t *target, req *model.ScoreRequest, s *sheet, how try) (*model.Scores, error) {
 	// The first question about a state tells; the others are not estimated again.
 	if _, known := b.states.get(b.sharedOf(t, req).key); !known {
-		if err := b.checkWhole(t, s.usage.InputTokens, b.estimateState(req)+b.estimateText(req.Question)); err != nil {
+		p := b.beginning(t, req.Model, func(add func(string)) {
+			add(req.Instructions)
+			for _, part := range req.State {
+				add(partText(part))
+			}
+			add(req.Question)
+		})
+		if err := b.checkCount(t, p, s.usage.InputTokens, b.estimateState(req)+b.estimateText(req.Question)); err != nil {
 			return nil, err
 		}
 	}

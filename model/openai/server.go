@@ -36,6 +36,7 @@ type server struct {
 	log     *slog.Logger
 	retries budget
 	health  *health
+	probed  atomic.Bool // Probe was called
 	load    load
 }
 

@@ -60,6 +60,14 @@ func (f *thinkFilter) remove(n int) {
 	f.held = f.held[n:]
 }
 
+// blanks returns how many bytes of white space the answer's text consists of so far.
+func (f *thinkFilter) blanks() int {
+	if f.inside || f.through {
+		return 0
+	}
+	return len(f.held)
+}
+
 // end returns what was held back when nothing more comes.
 func (f *thinkFilter) end() string {
 	if f.inside || f.through {

@@ -195,6 +195,15 @@ func (c *cache) stateKey(t *target, req *model.ScoreRequest) uint64 {
 	return h.Sum64()
 }
 
+// questionKey returns the hash of a question of a tenant, whatever it is about.
+func (c *cache) questionKey(req *model.ScoreRequest) uint64 {
+	texts := []string{req.Tenant, req.Model, req.Instructions, req.Question}
+	for _, o := range req.Options {
+		texts = append(texts, o.Label)
+	}
+	return c.key(texts...)
+}
+
 func (c *cache) get(key uint64) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -42,6 +42,9 @@ type toolCall struct {
 	passed    int // bytes of the arguments that were emitted
 }
 
+// none reports whether no call has begun.
+func (t *toolCalls) none() bool { return len(t.calls) == 0 }
+
 // add reads the tool_calls of a delta and emits what is ready.
 func (t *toolCalls) add(deltas gjson.Result, emit func(model.Event)) error {
 	var err error
