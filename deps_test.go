@@ -64,7 +64,7 @@ var edges = map[string][]string{
 
 	"storage":                  {"driver", "fault", "internal/jsonout"},
 	"storage/backup":           {"storage"},
-	"storage/badgerstore":      {"storage", "storage/internal/*", "internal/background"},
+	"storage/badgerstore":      {"storage", "storage/backup", "storage/internal/*", "internal/background"},
 	"storage/internal/occ":     {"storage", "storage/internal/txn"},
 	"storage/internal/txn":     {"storage"},
 	"storage/internal/wal":     {},

@@ -5,16 +5,20 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 
 	"github.com/seed-506d8e5d/svc/storage/badgerstore"
 )
 
 func checkCommands() []command {
-	return []command{{"check", "DIRECTORY", "read and verify all data in a directory, without a server", checkCommand}}
+	return []command{
+		{"check", "DIRECTORY", "read and verify all data in a directory, without a server", checkCommand},
+		{"salvage", "DAMAGED NEW", "export what can be read of a damaged directory into a new one", salvageCommand},
+	}
 }
 
 // errDamaged is the error of a check that has found something.
-var errDamaged = errors.New("the data is damaged; a server with -salvage goes on without what is lost")
+var errDamaged = errors.New("the data is damaged; svcd salvage exports what can be read into a new directory")
 
 func checkCommand(*flag.FlagSet) action {
 	return func(ctx context.Context, s *session, args []string) error {
@@ -30,6 +34,22 @@ func checkCommand(*flag.FlagSet) action {
 			return errDamaged
 		}
 		fmt.Fprintf(s.stdout, "%s: %d records, no damage\n", args[0], records)
+		return nil
+	}
+}
+
+func salvageCommand(*flag.FlagSet) action {
+	return func(ctx context.Context, s *session, args []string) error {
+		if entries, err := os.ReadDir(args[1]); len(entries) > 0 {
+			return fmt.Errorf("%s is not empty", args[1])
+		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		records, err := badgerstore.Salvage(ctx, args[0], args[1], func(err error) { fmt.Fprintln(s.stdout, err) })
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(s.stdout, "%s has %d records of %s\n", args[1], records, args[0])
 		return nil
 	}
 }

@@ -52,7 +52,31 @@ func TestCheck(t *testing.T) {
 	if err := os.WriteFile(tables[0], data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := check(); !errors.Is(err, errDamaged) || !strings.Contains(out, filepath.Base(tables[0])+" at offset 0") {
+	if out, err := check(); !errors.Is(err, errDamaged) || !strings.Contains(out, filepath.Base(tables[0])) {
 		t.Errorf("%q, %v, want %s", out, err, filepath.Base(tables[0]))
+	}
+
+	to := filepath.Join(t.TempDir(), "new")
+	var out bytes.Buffer
+	e := environment{args: []string{"salvage", dir, to}, getenv: func(string) string { return "" }, stdout: &out, stderr: &out}
+	if err := e.run(t.Context()); err != nil || !strings.Contains(out.String(), "records of "+dir) {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	if err := e.run(t.Context()); err == nil {
+		t.Error("a store was salvaged into one that is there")
+	}
+}
+
+// TestCheckOfNothing checks directories that are no stores: nothing is made there.
+func TestCheckOfNothing(t *testing.T) {
+	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "mistyped")} {
+		var out bytes.Buffer
+		e := environment{args: []string{"check", dir}, getenv: func(string) string { return "" }, stdout: &out, stderr: &out}
+		if err := e.run(t.Context()); !errors.Is(err, badgerstore.ErrNoStore) {
+			t.Errorf("%s: %q, %v", dir, out.String(), err)
+		}
+		if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+			t.Errorf("there is something in %s: %v", dir, entries)
+		}
 	}
 }

@@ -27,7 +27,7 @@ func TestGuide(t *testing.T) {
 	organization := first("org create -json -credits 100 A")
 	key := first("key create -json -org " + organization)
 	dir := t.TempDir()
-	replace := strings.NewReplacer("$ORG", organization, "$KEY", key, "svc.backup", filepath.Join(dir, "svc.backup"), "./restored", filepath.Join(dir, "data"))
+	replace := strings.NewReplacer("$ORG", organization, "$KEY", key, "svc.backup", filepath.Join(dir, "svc.backup"), "./restored", filepath.Join(dir, "data"), "./salvaged", filepath.Join(dir, "salvaged"))
 	quoted := regexp.MustCompile(`"[^"]*"`)
 	known := map[string]bool{}
 	for _, c := range commands() {

@@ -187,7 +187,7 @@ func (c config) openStore(ctx context.Context, logger *slog.Logger) (storage.Sto
 		}
 		return store, nil
 	}
-	store, err := badgerstore.Open(badgerstore.Options{Dir: c.data, Logger: logger, Salvage: c.salvage})
+	store, err := badgerstore.Open(badgerstore.Options{Dir: c.data, Logger: logger})
 	if err != nil {
 		return nil, err
 	}

@@ -1,49 +1,42 @@
-// Package badgerstore keeps everything in a directory, with the badger key-value
-// store: a [storage.Store] that needs no server.
+// Package badgerstore is a [storage.Store] in a directory: it needs no server. [Open]
+// takes the directory for this process alone.
 //
-// [Open] takes the directory for this process alone. What an Update has
-// acknowledged is in a log, synced; transactions that commit at the same time
-// share a record and a sync. Badger is the index: it is written to after the log,
-// some transactions at once, and never waits for the disk, and a part of the log is
-// removed when badger has all of it in files that are synced. Small values lie in badger's tree, large
-// ones such as the chunks of files in its value log, whose unused space is
-// reclaimed in the background.
+// It is a log-structured merge tree. An Update is acknowledged when it is in the log
+// (package wal), synced; transactions that commit at the same time share a record and a
+// sync. What the log has is in memory, too, in a memtable. A full memtable is written
+// to a table, and the log is truncated. Tables are immutable, sorted files in the format
+// of the badger database, which also reads and writes them; they are compacted in the
+// background, level by level. The file TABLES lists them: it is replaced, never changed,
+// and only after the tables that it names are on the disk. A value larger than
+// [storage.SmallValue] is in a file of its own, which is removed when the last table
+// that referred to it is.
 //
-// What is read was verified: a store with a damaged table or log is not opened,
-// and a damaged value is a [storage.ErrDamaged].
+// Everything is verified when it is read. A store with a damaged file is not opened,
+// and reading a place that has become damaged since is a [storage.ErrDamaged]. [Check]
+// says what is damaged, and [Salvage] exports the rest. A failed write ends all writes
+// until the store is opened again, a [storage.ErrFailed]; reads go on.
 package badgerstore
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/occ"
-	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
 
 // ErrInUse: another process has the directory open, or this one has it open
 // already.
 var ErrInUse = errors.New("in use by another process")
 
-// Options say where a store keeps its data. There is no mode without a
-// directory, since badger's does not take a value of [storage.MaxValue]: package
-// memstore is for that.
+// Options say where a store keeps its data.
 type Options struct {
 	// Dir is the directory of the store. It must be given, and is created, for
 	// its owner alone, where it does not exist.
 	Dir string
 
-	// Salvage opens a store that is damaged without what is lost, which is logged
-	// as errors. Without it such a store is not opened.
-	Salvage bool
-
-	// Logger gets badger's messages: warnings and errors as such, all else at
-	// debug level. Nil discards them.
+	// Logger gets warnings and errors. Nil discards them.
 	Logger *slog.Logger
 }
 
@@ -54,7 +47,7 @@ type Stats struct {
 	Conflicts uint64 // attempts that lost to another transaction and were repeated
 }
 
-// Store is a [storage.Store] over a badger database.
+// Store is a [storage.Store] in a directory.
 type Store struct {
 	store *occ.Store
 	db    *database
@@ -73,11 +66,7 @@ func Open(opts Options) (*Store, error) {
 	if opts.Dir == "" {
 		return nil, errors.New("badgerstore: no directory given")
 	}
-	log := opts.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return open(settings{dir: opts.Dir, badger: badgerOptions(opts.Dir, log), fs: wal.Dir(opts.Dir), disk: disk{lately(freeBytes)}, log: log, salvage: opts.Salvage})
+	return open(settingsOf(opts))
 }
 
 // View implements [storage.Store].
@@ -95,7 +84,12 @@ func (s *Store) Close() error { return s.store.Close() }
 
 // Healthy implements [storage.HealthChecker]. The error is a [storage.ErrFailed]
 // where only opening the store again helps.
-func (s *Store) Healthy(context.Context) error { return s.db.Healthy() }
+func (s *Store) Healthy(context.Context) error {
+	if err := s.store.Failed(); err != nil {
+		return err
+	}
+	return s.db.Healthy()
+}
 
 // Stats returns the counters as they are now.
 func (s *Store) Stats() Stats {
@@ -106,36 +100,10 @@ func (s *Store) Stats() Stats {
 // Syncs returns how often the log was synced since the store was opened.
 func (s *Store) Syncs() uint64 { return s.Stats().Syncs }
 
-// translated returns err as an error of this package: badger's own errors mean
-// nothing to callers, who must not come to depend on them.
-func translated(what string, err error) error { return fmt.Errorf("badgerstore: %s: %v", what, err) }
-
-// ReadAll implements storage.Snapshotter. Space that is unused meanwhile is not
-// reclaimed before it ends. All tables are verified first: the error is a
-// [storage.ErrDamaged] where one is damaged.
+// ReadAll implements storage.Snapshotter.
 func (s *Store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) error {
-	if err := s.db.verifyOpen(ctx, func(d damage) error { return d }); err != nil {
-		return err
-	}
 	return s.store.ReadAll(ctx, fn)
 }
 
-// Size returns how many bytes of the disk the store takes up at present.
-func (s *Store) Size() (int64, error) {
-	entries, err := os.ReadDir(s.db.db.Opts().Dir)
-	if err != nil {
-		return 0, translated("size", err)
-	}
-	var size int64
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // compacted away meanwhile
-		}
-		if err != nil {
-			return 0, translated("size", err)
-		}
-		size += diskBytes(info)
-	}
-	return size, nil
-}
+// Size implements storage.Sizer.
+func (s *Store) Size() (int64, error) { return s.db.Size() }

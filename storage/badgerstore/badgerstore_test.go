@@ -1,15 +1,13 @@
 package badgerstore
 
 import (
-	"bytes"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/waltest"
 	"github.com/seed-506d8e5d/svc/storage/storagetest"
 )
 
@@ -46,10 +44,17 @@ func TestOpenNowhere(t *testing.T) {
 	}
 }
 
-// TestOpenBroken opens a directory that badger cannot read.
+// TestOpenBroken opens a directory whose list of tables cannot be read, of this
+// version's and of an earlier one's.
 func TestOpenBroken(t *testing.T) {
+	for _, name := range []string{listName, badgerList} {
+		openBroken(t, name)
+	}
+}
+
+func openBroken(t *testing.T, name string) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "MANIFEST"), []byte("not a manifest, and long enough to be read as one"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("not a list, and long enough to be read as one"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := Open(Options{Dir: dir}); err == nil {
@@ -67,27 +72,6 @@ func TestDirectoryIsPrivate(t *testing.T) {
 	}
 	if got := info.Mode().Perm(); got != 0o700 {
 		t.Errorf("the directory has mode %o, want 700", got)
-	}
-}
-
-func TestLogger(t *testing.T) {
-	var out bytes.Buffer
-	l := logger{to: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
-		Level: slog.LevelInfo,
-		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.Attr{}
-			}
-			return a
-		},
-	}))}
-	l.Debugf("one %d\n", 1)
-	l.Infof("two %d\n", 2)
-	l.Warningf("three %d\n", 3)
-	l.Errorf("four %d", 4)
-	want := "level=WARN msg=\"badger: three 3\"\nlevel=ERROR msg=\"badger: four 4\"\n"
-	if out.String() != want {
-		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 }
 
@@ -128,37 +112,64 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestOpenOnFullDisk opens a store where there is no room for writes, and where
-// there is none for opening it.
+// TestOpenOnFullDisk opens a store where there is no room for writes: it reads, and
+// deletes as long as there is some, and has everything when there is room again.
 func TestOpenOnFullDisk(t *testing.T) {
-	m := &machine{t: t, fs: &waltest.FS{}, dir: t.TempDir()}
-	for _, test := range []struct {
-		free uint64
-		want error
-	}{{reserve - 1, nil}, {openReserve - 1, storage.ErrFull}, {reserve, nil}} {
-		set := m.small()
-		set.disk.free = func(string) (uint64, error) { return test.free, nil }
+	m := newMachine(t, 1)
+	free := uint64(reserve)
+	set := m.small()
+	set.disk.free = func(string) (uint64, error) { return free, nil }
+	try := func(write func(storage.Tx) error) error {
+		t.Helper()
 		s, err := open(set)
-		if !errors.Is(err, test.want) {
-			t.Errorf("with %d bytes: %v, want %v", test.free, err, test.want)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err == nil {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
+		err = s.Update(t.Context(), "n", write)
+		if failed := s.View(t.Context(), "n", func(tx storage.Tx) error { _, err := tx.Get([]byte("a")); return err }); failed != nil {
+			t.Errorf("with %d bytes: reading: %v", free, failed)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		return err
+	}
+	put := func(tx storage.Tx) error { return errors.Join(tx.Set([]byte("a"), nil), tx.Set([]byte("b"), nil)) }
+	if err := try(put); err != nil {
+		t.Fatal(err)
+	}
+	remove := func(tx storage.Tx) error { return tx.Delete([]byte("b")) }
+	for _, test := range []struct {
+		free      uint64
+		put, less error
+	}{{47 << 20, storage.ErrFull, nil}, {1 << 20, storage.ErrFull, storage.ErrFull}, {0, storage.ErrFull, storage.ErrFull}, {reserve, nil, nil}} {
+		free = test.free
+		if err := try(put); !errors.Is(err, test.put) {
+			t.Errorf("with %d bytes: a write: %v, want %v", free, err, test.put)
+		}
+		if err := try(remove); !errors.Is(err, test.less) {
+			t.Errorf("with %d bytes: a deletion: %v, want %v", free, err, test.less)
 		}
 	}
 }
 
-// TestReclaimOnFullDisk holds how much of a file must be unused for what is left of
-// it to fit on the disk.
-func TestReclaimOnFullDisk(t *testing.T) {
-	s := openDir(t, t.TempDir())
-	for free, want := range map[uint64]float64{1 << 40: reclaimRatio, lastReserve + valueLogFile/4: 0.75, lastReserve: 0.99} {
-		s.db.disk.free = func(string) (uint64, error) { return free, nil }
-		if got, err := s.db.ratio(); err != nil || got != want {
-			t.Errorf("%d bytes left: %v, %v, want %v", free, got, err, want)
+// TestNewDirectoryIsDurable makes a store in a directory that is not there: what is
+// above it is synced.
+func TestNewDirectoryIsDurable(t *testing.T) {
+	var paths []string
+	synced = func(path string) { paths = append(paths, path) }
+	defer func() { synced = nil }()
+	root := t.TempDir()
+	s, err := Open(Options{Dir: filepath.Join(root, "a", "b")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{root, filepath.Join(root, "a"), filepath.Join(root, "a", "b")} {
+		if !slices.Contains(paths, dir) {
+			t.Errorf("%s was not synced: %q", dir, paths)
 		}
 	}
-	s.db.disk.free = freeBytes
 }

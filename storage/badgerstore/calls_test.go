@@ -28,8 +28,8 @@ const callChild = "BADGERSTORE_TEST_CALL_CHILD"
 // calls are the system calls that change a directory.
 var calls = []string{"openat", "ftruncate", "fallocate", "pwrite64", "write", "fdatasync", "fsync", "msync", "unlinkat", "renameat", "munmap"}
 
-// TestKillAtCalls lets a process open a store, write so that everything rotates,
-// reclaim what is unused, and close it, and kills it when it enters the nth system call of a kind, for
+// TestKillAtCalls lets a process open a store, write so that everything rotates and is
+// compacted, and close it, and kills it when it enters the nth system call of a kind, for
 // each kind and one n after the other. It needs strace.
 //
 //	TMPDIR=/dev/shm go test ./storage/badgerstore -run KillAtCalls -call-kills 400 -timeout 1h -v
@@ -59,8 +59,8 @@ func TestKillAtCalls(t *testing.T) {
 var survivable = append([]string{"mmap"}, calls...)
 
 // TestFailAtCalls lets the process of TestKillAtCalls go on, with the nth system call
-// of a kind failing, badger's own among them, for want of a disk or of space.
-// Whether it goes on or ends with an error or by a panic of badger's: what it has
+// of a kind failing for want of a disk or of space.
+// Whether it goes on or ends with an error: what it has
 // acknowledged is there. It needs strace.
 //
 //	TMPDIR=/dev/shm go test ./storage/badgerstore -run FailAtCalls -call-kills 400 -timeout 3h -v
@@ -176,13 +176,10 @@ func checkKilled(t *testing.T, dir, round string, acked map[string]bool) {
 	}
 }
 
-// runCallChild opens a store with which badger writes tables all the time, writes,
+// runCallChild opens a store that writes tables all the time, writes,
 // and closes it.
 func runCallChild(dir string) error {
-	awaitMost = 2 * time.Second // badger may keep a file that it could not remove
-	log := slog.New(slog.DiscardHandler)
-	opts := badgerOptions(dir, log).WithMemTableSize(1 << 20).WithValueLogFileSize(1 << 20)
-	s, err := open(settings{dir: dir, badger: opts, fs: wal.Dir(dir), segment: 256 << 10, disk: disk{freeBytes}, log: log})
+	s, err := open(settings{dir: dir, fs: wal.Dir(dir), segment: 256 << 10, memtableSize: 512 << 10, disk: disk{freeBytes}, log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -190,17 +187,13 @@ func runCallChild(dir string) error {
 		name := fmt.Sprintf("%s-%05d", os.Getenv("BADGERSTORE_TEST_ROUND"), i)
 		err := s.Update(context.Background(), "n", func(tx storage.Tx) error {
 			filler := []byte(strings.Repeat("f", 50_000))
-			large := bytes.Repeat([]byte{byte(i)}, 2*valueThreshold) // of which all but the last are waste
+			large := bytes.Repeat([]byte{byte(i)}, 2*blobThreshold) // of which all but the last are waste
 			return errors.Join(tx.Set([]byte("a/"+name), killValue(name)), tx.Set([]byte("b/"+name), killValue(name)), tx.Set(fmt.Append([]byte("c/"), i), filler), tx.Set([]byte("large"), large))
 		})
 		if err != nil {
 			return err
 		}
 		os.Stdout.WriteString(name + "\n")
-		if i%20 == 19 {
-			s.db.deletes = reclaimDeletes
-			_ = s.db.reclaim(context.Background()) // a warning; where the store failed, the next write does
-		}
 	}
 	return s.Close()
 }

@@ -4,54 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/storage/backup"
+	"github.com/seed-506d8e5d/svc/storage/internal/occ"
 	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
 
-// Check reads and verifies everything in a directory that no process has open:
-// the log, the tables, each file of large values, then every record as the store
-// would. It calls report for what is damaged, and returns how many records can be
-// read. What a crash has left for the next start is brought in order, as a start
-// would, if nothing is damaged.
+// ErrNoStore: there is no store in the directory.
+var ErrNoStore = errors.New("badgerstore: there is no store")
+
+// Check reads and verifies everything in a directory that no process has open. It calls
+// report for what is damaged, and returns how many records can be read. It changes
+// nothing, so that the directory may be on a disk that cannot be written. The error is
+// an ErrNoStore where there is no store.
 func Check(ctx context.Context, dir string, report func(error)) (records int, err error) {
-	if info, err := os.Stat(dir); err != nil {
-		return 0, err
-	} else if !info.IsDir() {
-		return 0, fmt.Errorf("badgerstore: %s is no directory", dir)
-	}
-	bad, torn, err := checkFiles(ctx, dir, report)
-	if err != nil || bad {
-		for _, d := range torn {
-			report(d)
-		}
-		return 0, err
-	}
-	s, err := Open(Options{Dir: dir})
-	if errors.Is(err, storage.ErrDamaged) {
-		report(err)
-		return 0, nil
-	}
+	s, err := openDamaged(dir, report)
 	if err != nil {
 		return 0, err
-	}
-	for _, d := range torn {
-		n, _ := number(d.file, valueExtension)
-		needed, err := s.db.needs(n, d.offset)
-		if err != nil {
-			return 0, errors.Join(err, s.Close())
-		}
-		if needed {
-			report(d)
-			bad = true
-		}
-	}
-	if bad {
-		return 0, s.Close()
 	}
 	err = s.ReadAll(ctx, func(scan storage.ScanAll) error {
 		for _, err := range scan(false) {
@@ -62,60 +35,82 @@ func Check(ctx context.Context, dir string, report func(error)) (records int, er
 		}
 		return nil
 	})
-	if errors.Is(err, storage.ErrDamaged) {
-		report(err)
-		err = nil
-	}
 	return records, errors.Join(err, s.Close())
 }
 
-// checkFiles verifies the files, which nobody has open meanwhile. A file of large
-// values that is torn is damaged if there is something behind the place.
-func checkFiles(ctx context.Context, dir string, report func(error)) (bad bool, torn []damage, err error) {
-	held, err := lock(dir)
-	if err != nil {
-		return false, nil, err
-	}
-	defer held.release()
-	found := func(err error) {
-		bad = true
-		report(err)
-	}
-	log, err := wal.Open(wal.Options{FS: wal.Dir(dir), Salvage: true, Lost: func(err error) { found(fmt.Errorf("%w: %w", storage.ErrDamaged, err)) }})
-	if err != nil {
-		return bad, torn, err
-	}
-	if err := log.Replay(func(version uint64, payload []byte) error {
-		_, err := decode(payload)
-		return err
-	}); err != nil {
-		found(err)
-	}
-	if err := undoChange(dir); err != nil {
-		return bad, torn, err
-	}
-	err = checkTables(badgerOptions(dir, slog.New(slog.DiscardHandler)), func(d damage) error {
-		found(d)
-		return ctx.Err()
-	})
-	if errors.Is(err, storage.ErrDamaged) {
-		found(err)
-	} else if err != nil {
-		return bad, torn, err
-	}
-	names, err := filepath.Glob(filepath.Join(dir, "*"+valueExtension))
-	if err != nil {
-		return bad, torn, err
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		err := checkValues(ctx, dir, filepath.Base(name))
-		var d damage
-		if errors.As(err, &d) {
-			torn = append(torn, d)
-		} else if err != nil {
-			return bad, torn, err
+// Salvage puts what can be read of a damaged store into a new one, in another
+// directory, and calls report for what cannot. It changes nothing in the damaged one.
+// It returns how many records the new one has.
+func Salvage(ctx context.Context, damaged, dir string, report func(error)) (records uint64, err error) {
+	told := map[string]bool{}
+	from, err := openDamaged(damaged, func(err error) {
+		if !told[err.Error()] {
+			told[err.Error()] = true
+			report(err)
 		}
+	})
+	if err != nil {
+		return 0, err
 	}
-	return bad, torn, nil
+	to, err := Open(Options{Dir: dir})
+	if err != nil {
+		return 0, errors.Join(err, from.Close())
+	}
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(backup.Write(ctx, from, w)) }()
+	b, err := backup.NewReader(r)
+	if err == nil {
+		err = backup.Restore(ctx, to, b)
+		records = b.Done()
+	}
+	r.CloseWithError(err) // ends the writer, whatever it does
+	return records, errors.Join(err, from.Close(), to.Close())
+}
+
+// openDamaged opens a store for reading alone, without what cannot be read.
+func openDamaged(dir string, report func(error)) (*Store, error) {
+	if err := hasStore(dir); err != nil {
+		return nil, err
+	}
+	held, err := lock(dir, false)
+	if err != nil {
+		return nil, err
+	}
+	s := settingsOf(Options{Dir: dir})
+	s.lost = report
+	d, err := s.load(held)
+	if err != nil {
+		held.release()
+		return nil, errors.Join(err, d.closeFiles())
+	}
+	return &Store{store: occ.New(d, d.mem.version), db: d}, nil
+}
+
+// hasStore returns an error where a directory has no store of this version.
+func hasStore(dir string) error {
+	tables, err := filepath.Glob(filepath.Join(dir, "*"+tableExtension))
+	if err != nil {
+		return err
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "*"+logExtension))
+	switch {
+	case err != nil:
+		return err
+	case exists(dir, listName):
+		return nil
+	case exists(dir, badgerList):
+		return fmt.Errorf("badgerstore: %s was written by an earlier version: start the server with it once, and check it then", dir)
+	case len(tables)+len(logs) == 0:
+		return fmt.Errorf("%w in %s", ErrNoStore, dir)
+	}
+	return nil
+}
+
+// settingsOf returns what a store is opened with for a program.
+func settingsOf(opts Options) settings {
+	log := opts.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return settings{dir: opts.Dir, fs: wal.Dir(opts.Dir), memtableSize: memtableSize, disk: disk{lately(freeBytes)}, log: log}
 }

@@ -2,261 +2,156 @@ package badgerstore
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/backup"
 )
 
-// fill makes a store with small and large values and closes it, or leaves it as a
-// kill does.
-func fill(t *testing.T, dir string, killed bool) {
+// TestDamagedTable flips bytes in a table: the store is not opened, Check says
+// where and changes nothing, and Salvage exports the rest.
+func TestDamagedTable(t *testing.T) {
+	for name, c := range map[string]struct{ at, least int }{"in the first block": {100, 100}, "in a block": {1500, 100}, "in the index": {-40, 0}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			fillMuch(t, dir)
+			file := flip(t, dir, "*.sst", c.at)
+			_, err := Open(Options{Dir: dir})
+			if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), file) {
+				t.Fatalf("Open: %v, want that %s is damaged", err, file)
+			}
+			before := readAll(t, dir)
+			found := check(t, dir)
+			if len(found) != 1 || !strings.Contains(found[0], file) {
+				t.Errorf("Check: %q, want %s", found, file)
+			}
+			left, told := salvage(t, dir)
+			if fmt.Sprint(told) != fmt.Sprint(found) {
+				t.Errorf("Salvage says %q, and Check %q", told, found)
+			}
+			if left >= 3000 || left < c.least {
+				t.Errorf("%d records are left of 3000", left)
+			}
+			if after := readAll(t, dir); after != before {
+				t.Error("the damaged directory was changed")
+			}
+		})
+	}
+}
+
+// fillMuch makes a store whose table has many blocks.
+func fillMuch(t *testing.T, dir string) {
 	t.Helper()
 	s, err := Open(Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 300 {
-		err := s.Update(t.Context(), "n", func(tx storage.Tx) error {
-			return tx.Set(fmt.Appendf(nil, "%03d", i), fillValue(i))
-		})
+	err = s.Update(t.Context(), "n", func(tx storage.Tx) error {
+		for i := range 3000 {
+			if err := tx.Set(fmt.Appendf(nil, "%04d", i), muchValue(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func muchValue(i int) []byte { return fmt.Appendf(nil, "%x", i*i*7919) }
+
+// salvage exports what can be read and returns how many records of fillMuch are left,
+// all of them right, and what is lost.
+func salvage(t *testing.T, dir string) (left int, told []string) {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "new")
+	n, err := Salvage(t.Context(), dir, to, func(err error) { told = append(told, err.Error()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openDir(t, to)
+	err = s.View(t.Context(), "n", func(tx storage.Tx) error {
+		left = 0
+		for i := range 3000 {
+			value, err := tx.Get(fmt.Appendf(nil, "%04d", i))
+			if errors.Is(err, storage.ErrNotFound) {
+				continue
+			}
+			if err != nil || !bytes.Equal(value, muchValue(i)) {
+				return fmt.Errorf("%d is %q, %w", i, value, err)
+			}
+			left++
+		}
+		return nil
+	})
+	if err != nil || uint64(left) != n {
+		t.Errorf("%d records of %d: %v", left, n, err)
+	}
+	return left, told
+}
+
+// readAll returns the names and contents of the files in a directory.
+func readAll(t *testing.T, dir string) string {
+	t.Helper()
+	var all strings.Builder
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
+		fmt.Fprintf(&all, "%s %q\n", e.Name(), data)
 	}
-	if !killed {
+	return all.String()
+}
+
+// TestDamagedBlob flips a bit of each of the first bytes of a large value: reading it is
+// an error, a backup fails, all else is there, the store opens, and Salvage leaves it
+// out.
+func TestDamagedBlob(t *testing.T) {
+	for at := range 9 {
+		dir := t.TempDir()
+		fill(t, dir, false)
+		file := flip(t, dir, "*.blob", at)
+		s := openDir(t, dir)
+		damaged := 0
+		for i := range 300 {
+			err := s.View(t.Context(), "n", func(tx storage.Tx) error {
+				_, err := tx.Get(fmt.Appendf(nil, "%03d", i))
+				return err
+			})
+			if errors.Is(err, storage.ErrDamaged) && strings.Contains(err.Error(), file) {
+				damaged++
+			} else if err != nil {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		if damaged != 1 {
+			t.Errorf("%d values are damaged, want 1", damaged)
+		}
+		if err := backup.Write(t.Context(), s, io.Discard); !errors.Is(err, storage.ErrDamaged) {
+			t.Errorf("the backup: %v, want %v", err, storage.ErrDamaged)
+		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	abandon(t, s, dir)
-}
-
-func fillValue(i int) []byte {
-	if i%50 == 7 {
-		return bytes.Repeat([]byte{byte(i)}, valueThreshold+i)
-	}
-	return bytes.Repeat([]byte{byte(i)}, 100)
-}
-
-// abandon leaves a directory as a kill of the process would: what is in it is
-// copied, the store closed, and the copy put in its place.
-func abandon(t *testing.T, s *Store, dir string) {
-	t.Helper()
-	killed := copyStore(t, dir)
-	if err := errors.Join(s.Close(), os.RemoveAll(dir), os.Rename(killed, dir)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// copyStore copies the directory of a running store as it is at one moment:
-// one in which badger's tables do not change.
-func copyStore(t *testing.T, dir string) string {
-	t.Helper()
-	for {
-		to := t.TempDir()
-		before, err := os.ReadFile(filepath.Join(dir, manifestFile))
-		if err != nil {
-			t.Fatal(err)
+		if found := check(t, dir); len(found) != 1 || !strings.Contains(found[0], file) {
+			t.Errorf("Check: %q, want %s", found, file)
 		}
-		err = copyFiles(to, dir)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.EOF) {
-			if err := os.RemoveAll(to); err != nil {
-				t.Fatal(err)
-			}
-			continue // compacted away or cut off meanwhile
+		n, err := Salvage(t.Context(), dir, filepath.Join(t.TempDir(), "new"), func(error) {})
+		if err != nil || n != 299 {
+			t.Errorf("%d records were salvaged, %v, want 299", n, err)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		after, err := os.ReadFile(filepath.Join(dir, manifestFile))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if bytes.Equal(before, after) {
-			return to
-		}
-	}
-}
-
-// copyFiles copies the files of a directory, without the zeros in them.
-func copyFiles(to, from string) error {
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := copyFile(filepath.Join(to, e.Name()), filepath.Join(from, e.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func copyFile(to, from string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	size, err := in.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	end, err := lastByte(in, size)
-	if err != nil {
-		return err
-	}
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, io.NewSectionReader(in, 0, end))
-	return errors.Join(err, out.Truncate(size), out.Close())
-}
-
-// flip changes bytes of the first file that matches, in the middle of it or at
-// an offset.
-func flip(t *testing.T, dir, pattern string, at int64) string {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, pattern))
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no file %s: %v", pattern, err)
-	}
-	data, err := os.ReadFile(names[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if at < 0 {
-		at += int64(len(data))
-	}
-	for i := range 4 {
-		data[at+int64(i)] ^= 0x55
-	}
-	if err := os.WriteFile(names[0], data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Base(names[0])
-}
-
-// whereIs returns where a value is in the first file of large values.
-func whereIs(t *testing.T, dir string, value []byte) int64 {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, valueName(1)))
-	at := bytes.Index(data, value)
-	if err != nil || at < 0 {
-		t.Fatalf("the value is not there: %v", err)
-	}
-	return int64(at)
-}
-
-// TestDamagedTable flips bytes in a table: the store is not opened, Check says
-// where, and to salvage it leaves the rest.
-func TestDamagedTable(t *testing.T) {
-	for name, at := range map[string]int64{"in a block": 3000, "in the index": -40} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			fill(t, dir, false)
-			file := flip(t, dir, "*.sst", at)
-			_, err := Open(Options{Dir: dir})
-			if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), file) {
-				t.Fatalf("Open: %v, want that %s is damaged", err, file)
-			}
-			found := check(t, dir)
-			if len(found) != 1 || !strings.Contains(found[0], file) {
-				t.Errorf("Check: %q, want %s", found, file)
-			}
-			var log bytes.Buffer
-			s, err := Open(Options{Dir: dir, Salvage: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(log.String(), file) {
-				t.Errorf("the log does not say what is lost: %s", log.String())
-			}
-			left := 0
-			for i := range 300 {
-				if s.View(t.Context(), "n", func(tx storage.Tx) error {
-					value, err := tx.Get(fmt.Appendf(nil, "%03d", i))
-					if err == nil && !bytes.Equal(value, fillValue(i)) {
-						t.Errorf("%d has %d other bytes", i, len(value))
-					}
-					return err
-				}) == nil {
-					left++
-				}
-			}
-			if left == 300 || at > 0 && left < 100 {
-				t.Errorf("%d records are left of 300", left)
-			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			openDir(t, dir) // without salvage
-		})
-	}
-}
-
-// check returns what Check finds.
-func check(t *testing.T, dir string) []string {
-	t.Helper()
-	var found []string
-	if _, err := Check(context.Background(), dir, func(err error) { found = append(found, err.Error()) }); err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-// TestDamagedValue flips bytes in the value log: reading it is an error, told once
-// with the place, a backup fails, and what is behind it is there.
-func TestDamagedValue(t *testing.T) {
-	dir := t.TempDir()
-	fill(t, dir, false)
-	file := flip(t, dir, "*.vlog", whereIs(t, dir, fillValue(57)))
-	var log bytes.Buffer
-	s, err := Open(Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	get := func(key string) error {
-		return s.View(t.Context(), "n", func(tx storage.Tx) error {
-			_, err := tx.Get([]byte(key))
-			return err
-		})
-	}
-	for range 3 {
-		if err := get("057"); !errors.Is(err, storage.ErrDamaged) {
-			t.Errorf("the damaged value: %v, want %v", err, storage.ErrDamaged)
-		}
-	}
-	for _, key := range []string{"007", "107", "157", "056"} {
-		if err := get(key); err != nil {
-			t.Errorf("%s: %v", key, err)
-		}
-	}
-	if err := backup.Write(t.Context(), s, io.Discard); !errors.Is(err, storage.ErrDamaged) {
-		t.Errorf("the backup: %v, want %v", err, storage.ErrDamaged)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(log.String(), "level=ERROR"); n != 1 || !strings.Contains(log.String(), "file="+file+" offset=") {
-		t.Errorf("the log has %d errors, want one with the place:\n%s", n, log.String())
-	}
-	if found := check(t, dir); len(found) != 1 || !strings.Contains(found[0], file+" at offset") {
-		t.Errorf("Check: %q, want %s", found, file)
 	}
 }
 
@@ -270,8 +165,9 @@ func TestMissing(t *testing.T) {
 		{"*.log", false, "the log is missing"},
 		{"*.log", true, "the log is missing"},
 		{"*.sst", false, ".sst"},
-		{"MANIFEST", false, "MANIFEST is missing"},
-		{"*.mem", true, ""},
+		{"*.blob", false, ".blob"},
+		{"TABLES", false, "TABLES"},
+		{"TABLES", true, "TABLES"},
 	} {
 		t.Run(fmt.Sprint(test.pattern, test.killed), func(t *testing.T) {
 			dir := t.TempDir()
@@ -287,40 +183,75 @@ func TestMissing(t *testing.T) {
 			}
 			s, err := Open(Options{Dir: dir})
 			if err == nil {
-				defer s.Close()
+				s.Close()
 			}
-			if got := fmt.Sprint(err); test.want == "" && err != nil || !strings.Contains(got, test.want) {
+			if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("Open: %v, want %q", err, test.want)
+			}
+			if found := check(t, dir); len(found) == 0 {
+				t.Error("Check finds nothing")
 			}
 		})
 	}
 }
 
-// TestEmptyFiles opens directories as kills leave them at each start and rotation:
-// badger makes its files empty and truncates what it deletes first.
-func TestEmptyFiles(t *testing.T) {
-	for _, name := range []string{"00001.mem", "00002.mem", "00009.mem", "000009.vlog"} {
-		for _, killed := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, killed), func(t *testing.T) {
-				dir := t.TempDir()
-				fill(t, dir, killed)
-				if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
-				checkFilled(t, openDir(t, dir))
-			})
+// TestEarlierFile puts a file of an earlier moment in the place of one: a log that ends
+// too early or a list that names too little is no store.
+func TestEarlierFile(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, false)
+	early := copyStore(t, dir)
+	for range 2 {
+		s := openDir(t, dir)
+		if err := s.Update(t.Context(), "n", func(tx storage.Tx) error { return tx.Set([]byte("a"), nil) }); err != nil {
+			t.Fatal(err)
 		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := os.ReadFile(filepath.Join(early, listName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, listName), list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Options{Dir: dir}); !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), "the log begins with version") {
+		t.Errorf("Open: %v", err)
 	}
 }
 
-// checkFilled checks that all is there that fill has written.
-func checkFilled(t *testing.T, s *Store) {
-	t.Helper()
-	err := s.View(t.Context(), "n", func(tx storage.Tx) error {
-		for i := range 300 {
-			value, err := tx.Get(fmt.Appendf(nil, "%03d", i))
-			if err != nil || !bytes.Equal(value, fillValue(i)) {
-				return fmt.Errorf("%d has %d bytes: %w", i, len(value), err)
+// TestSalvageWithoutList salvages a store whose list of tables is damaged: of each key
+// the newest value.
+func TestSalvageWithoutList(t *testing.T) {
+	m := newMachine(t, 1)
+	set := m.small()
+	set.fs = settingsOf(Options{Dir: m.dir}).fs
+	s, err := open(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 400 {
+		if err := m.write(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	flip(t, m.dir, listName, 30)
+	if found := check(t, m.dir); len(found) != 1 || !strings.Contains(found[0], listName) {
+		t.Errorf("Check: %q", found)
+	}
+	to := filepath.Join(t.TempDir(), "new")
+	if _, err := Salvage(t.Context(), m.dir, to, func(error) {}); err != nil {
+		t.Fatal(err)
+	}
+	err = openDir(t, to).View(t.Context(), "n", func(tx storage.Tx) error {
+		for key, want := range m.want {
+			if value, err := tx.Get([]byte(key)); err != nil || string(value) != want {
+				return fmt.Errorf("%s has %d bytes, want %d: %w", key, len(value), len(want), err)
 			}
 		}
 		return nil
@@ -330,36 +261,79 @@ func checkFilled(t *testing.T, s *Store) {
 	}
 }
 
-// TestDamagedRegistry opens a store whose registry of keys is damaged: there are no keys.
-func TestDamagedRegistry(t *testing.T) {
+// TestTableDamagedWhileOpen flips bytes of a table that is in use: what was in the block
+// is an error and never missing, all else is there, and a compaction of it loses nothing
+// but ends writes.
+func TestTableDamagedWhileOpen(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, false)
-	path := filepath.Join(dir, registryFile)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	fillMuch(t, dir)
+	s := openDir(t, dir)
+	flip(t, dir, "*.sst", 1500)
+	damaged := 0
+	for i := range 3000 {
+		key := fmt.Appendf(nil, "%04d", i)
+		get := s.View(t.Context(), "n", func(tx storage.Tx) error {
+			value, err := tx.Get(key)
+			if err == nil && !bytes.Equal(value, muchValue(i)) {
+				err = fmt.Errorf("%q", value)
+			}
+			return err
+		})
+		scanned := s.View(t.Context(), "n", func(tx storage.Tx) error {
+			for _, err := range tx.Scan(storage.Range{Start: key, Reverse: i%2 == 0}) {
+				return err
+			}
+			return storage.ErrNotFound
+		})
+		if get != nil && !errors.Is(get, storage.ErrDamaged) || scanned != nil && !errors.Is(scanned, storage.ErrDamaged) {
+			t.Fatalf("%s: %v, scanned: %v", key, get, scanned)
+		}
+		if get != nil {
+			damaged++
+		}
 	}
-	for at := range whole {
-		for _, damaged := range [][]byte{whole[:at], append(slices.Clone(whole[:at]), append([]byte{whole[at] ^ 4}, whole[at+1:]...)...)} {
-			if err := os.WriteFile(path, damaged, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			s, err := Open(Options{Dir: dir})
-			if err != nil {
-				t.Fatalf("%q: %v", damaged, err)
-			}
-			if at == 0 {
-				checkFilled(t, s)
-			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+	if damaged == 0 || damaged > 1000 {
+		t.Errorf("%d of 3000 are damaged", damaged)
+	}
+	if err := backup.Write(t.Context(), s, io.Discard); !errors.Is(err, storage.ErrDamaged) {
+		t.Errorf("the backup: %v, want %v", err, storage.ErrDamaged)
+	}
+	c := s.db.tables.compaction(0, nil)
+	if err := s.db.compact(t.Context(), c); !errors.Is(err, storage.ErrDamaged) {
+		t.Errorf("a compaction: %v, want %v", err, storage.ErrDamaged)
+	}
+}
+
+// TestCheckChangesNothing checks a store that was killed, with what a crash may leave,
+// and directories that are no stores.
+func TestCheckChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, true)
+	for _, name := range []string{"00000099.log", "000077.sst", "000078.blob", "TABLES.new"} {
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, 1000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := readAll(t, dir)
+	n, err := Check(t.Context(), dir, func(err error) { t.Error(err) })
+	if err != nil || n != 300 {
+		t.Errorf("%d records, %v, want 300", n, err)
+	}
+	if readAll(t, dir) != before {
+		t.Error("Check has changed something")
+	}
+	checkFilled(t, openDir(t, dir))
+	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none")} {
+		if _, err := Check(t.Context(), dir, func(error) {}); !errors.Is(err, ErrNoStore) {
+			t.Errorf("Check of a directory without a store: %v", err)
+		}
+		if entries, err := os.ReadDir(dir); len(entries) > 0 {
+			t.Errorf("%v, %v", entries, err)
 		}
 	}
 }
 
-// TestStarts starts a store again and again: neither the value log nor the log
-// has more files for that.
+// TestStarts starts a store again and again: there are no more files for that.
 func TestStarts(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		dir := t.TempDir()
@@ -369,7 +343,8 @@ func TestStarts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Update(t.Context(), "m", func(tx storage.Tx) error { return tx.Set([]byte("k"), nil) }); err != nil {
+			err = s.Update(t.Context(), "m", func(tx storage.Tx) error { return tx.Set([]byte("k"), bytes.Repeat([]byte("k"), 100_000)) })
+			if err != nil {
 				t.Fatal(err)
 			}
 			if killed {
@@ -378,7 +353,12 @@ func TestStarts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for pattern, most := range map[string]int{"*.vlog": 3, "*.log": 2, "*.mem": 1} {
+		s := openQuiet(t, dir)
+		compactAll(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for pattern, most := range map[string]int{"*.log": 2, "*.sst": newTables + 1, "*.blob": 6 + newTables + 1} {
 			if names, _ := filepath.Glob(filepath.Join(dir, pattern)); len(names) > most {
 				t.Errorf("killed %t: %d files %s, want %d", killed, len(names), pattern, most)
 			}
@@ -404,126 +384,4 @@ func TestFilesArePrivate(t *testing.T) {
 			t.Errorf("%s has mode %v, %v", e.Name(), info.Mode(), err)
 		}
 	}
-}
-
-// TestTableDamagedWhileOpen flips bytes of a table that is in use: once that is
-// found, what was in the block is an error and never missing, and all else is
-// there.
-func TestTableDamagedWhileOpen(t *testing.T) {
-	for name, c := range map[string]struct {
-		at          int64
-		least, most int // that are damaged of 300
-	}{"in a block": {3000, 1, 100}, "in the filter": {-400, 300, 300}} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			fill(t, dir, false)
-			s := openDir(t, dir)
-			told := map[string]bool{}
-			s.db.scrub(t.Context(), told)
-			if len(told) != 0 {
-				t.Fatalf("damaged before: %v", told)
-			}
-			flip(t, dir, "*.sst", c.at)
-			s.db.scrub(t.Context(), told)
-			damaged := 0
-			for i := range 300 {
-				key := fmt.Appendf(nil, "%03d", i)
-				err := s.View(t.Context(), "n", func(tx storage.Tx) error {
-					value, err := tx.Get(key)
-					if err == nil && !bytes.Equal(value, fillValue(i)) {
-						err = fmt.Errorf("%d other bytes", len(value))
-					}
-					return err
-				})
-				scanned := s.View(t.Context(), "n", func(tx storage.Tx) error {
-					for _, err := range tx.Scan(storage.Prefix(key)) {
-						return err
-					}
-					return storage.ErrNotFound
-				})
-				if fmt.Sprint(err) != fmt.Sprint(scanned) || err != nil && !errors.Is(err, storage.ErrDamaged) {
-					t.Fatalf("%s: %v, scanned: %v", key, err, scanned)
-				}
-				if err != nil {
-					damaged++
-				}
-			}
-			if damaged < c.least || damaged > c.most || len(told) != 1 {
-				t.Errorf("%d of 300 are damaged, in %v", damaged, told)
-			}
-			if err := backup.Write(t.Context(), s, io.Discard); !errors.Is(err, storage.ErrDamaged) {
-				t.Errorf("the backup: %v, want %v", err, storage.ErrDamaged)
-			}
-		})
-	}
-}
-
-// TestScrubInterval holds how long damage that befalls a store that is open can go
-// unnoticed: about a minute where there are 100 MB of records.
-func TestScrubInterval(t *testing.T) {
-	for took, want := range map[time.Duration]time.Duration{
-		100 * time.Millisecond: 50 * time.Second,
-		time.Second:            500 * time.Second,
-		time.Minute:            time.Hour,
-	} {
-		if got := scrubPause(took); got != want {
-			t.Errorf("tables that take %v are read again after %v, want %v", took, got, want)
-		}
-	}
-}
-
-// TestTornValue tears what was written last to the value log, as a loss of power does,
-// and lets the file become largely unused: nothing is damaged, and the file is
-// reclaimed. The same in what is needed is damage.
-func TestTornValue(t *testing.T) {
-	for _, needed := range []bool{false, true} {
-		t.Run(fmt.Sprint("needed ", needed), func(t *testing.T) {
-			dir := t.TempDir()
-			fill(t, dir, !needed)
-			names, err := filepath.Glob(filepath.Join(dir, "*"+valueExtension))
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, err := os.ReadFile(names[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			end := len(bytes.TrimRight(data, "\x00"))
-			clear(data[end-40_000 : end-20_000]) // of the last value
-			if err := os.WriteFile(names[0], data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := openClose(dir); err != nil { // the log is empty then
-				t.Fatal(err)
-			}
-			if found := check(t, dir); (len(found) > 0) != needed {
-				t.Errorf("Check: %q", found)
-			}
-			s := openDir(t, dir)
-			for i := range 300 {
-				if i%50 != 7 || needed && i > 200 {
-					continue
-				}
-				if err := s.Update(t.Context(), "n", func(tx storage.Tx) error { return tx.Delete(fmt.Appendf(nil, "%03d", i)) }); err != nil {
-					t.Fatal(err)
-				}
-			}
-			s.db.deletes = reclaimDeletes
-			err = s.db.reclaim(t.Context())
-			if needed != errors.Is(err, storage.ErrDamaged) {
-				t.Errorf("reclaim: %v", err)
-			}
-			if exists(dir, filepath.Base(names[0])) != needed {
-				t.Errorf("%s is there: %t, want %t", names[0], !needed, needed)
-			}
-		})
-	}
-}
-
-func openClose(dir string) error {
-	s, err := Open(Options{Dir: dir})
-	if err != nil {
-		return err
-	}
-	return s.Close()
 }

@@ -4,116 +4,132 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/y"
 
 	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
 
-// database is the log and badger as the map under a store. Versions are badger's
-// timestamps and those of the log's records.
+// database is the map under a store: the log, what it has in memory, and tables.
 type database struct {
-	dir      string
-	lock     *dirLock
-	wal      *wal.Log
-	db       *badger.DB
-	manifest *manifest
-	log      *slog.Logger
-	disk     disk
-	failed   atomic.Pointer[error] // why nothing can be written before the store is opened again
-	dead     chan struct{}         // closed by the first failure
-	dying    sync.Once
-	stuck    bool // badger could not be closed and has the directory until the process ends
-	gone     lostKeys
+	settings
+	lock  *dirLock
+	wal   *wal.Log
+	cache *blockCache
 
-	recent  atomic.Pointer[recent] // over what badger has
-	merging sync.Mutex             // held while a tree of it is made
+	failed atomic.Pointer[error] // why nothing can be written before the store is opened again
+	nextID atomic.Uint64         // of a file
+	record []byte                // reused by append
 
-	// unsettled says that no table may be made any more of what badger has in memory,
-	// which is elsewhere as well: it tells of values that may never reach the disk, or
-	// is not known for what it is.
-	unsettled atomic.Bool
+	// editing is held while the list of tables is changed.
+	editing sync.Mutex
+	saved   uint64 // the version up to which tables have everything, as the list says
 
-	stop   context.CancelFunc
-	ending sync.WaitGroup
-	sealed chan struct{} // holds a value when a segment was completed
+	// mu guards what a snapshot is made of. What it points to is not changed.
+	mu      sync.Mutex
+	flushed *sync.Cond // when imm becomes nil or the store fails
+	mem     *memtable
+	imm     *memtable // full, and being written to tables; nil most of the time
+	tables  *tableSet
 
-	mu      sync.Mutex    // held while badger writes for a transaction or compacts
-	version uint64        // the last one applied
-	mark    uint64        // the last mark that badger was given
-	due     bool          // the segment of the log that is written to has no mark yet
-	record  []byte        // reused
-	deletes int           // since badger's memory was last emptied by flush
-	purge   int           // how many more than what was set, lately
-	dense   chan struct{} // holds a value when tombstones should be compacted away
-	done    []segment     // of the log, complete and not removed
-	synced  int           // number of the first file of the value log that may not be durable
+	unlisted bool            // the list of tables cannot be read: only with lost
+	blobs    map[uint64]bool // that tables referred to when they were loaded
+
+	stop    context.CancelFunc
+	ending  sync.WaitGroup
+	full    chan struct{} // capacity 1; wakes flushLoop
+	changed chan struct{} // capacity 1; wakes compactLoop
 }
 
-// segment is a part of the log that is complete.
-type segment struct {
-	last     uint64 // version
-	memtable int    // number of the last file of badger's that held something of it
+// memtable is what was written since the one before it was full.
+type memtable struct {
+	tree    *txn.Tree
+	size    int    // bytes
+	version uint64 // the last one that it has
 }
+
+// memtableWrite is about what a write takes besides its key and value.
+const memtableWrite = 64
 
 // begin starts what goes on in the background.
 func (d *database) begin() {
 	var ctx context.Context
 	ctx, d.stop = context.WithCancel(context.Background())
-	d.sealed = make(chan struct{}, 1)
-	d.dense = make(chan struct{}, 1)
-	d.recent.Store(nothingRecent(d.version))
-	d.Forget(d.version)
-	d.ending.Go(func() { d.reclaimAlways(ctx) })
-	d.ending.Go(func() { d.trimAlways(ctx) })
-	d.ending.Go(func() { d.scrubAlways(ctx) })
-	d.ending.Go(func() { d.compactAlways(ctx) })
+	d.ending.Go(func() { d.flushLoop(ctx) })
+	d.ending.Go(func() { d.compactLoop(ctx) })
+	d.ending.Go(func() { d.scrubLoop(ctx) })
+	wake(d.changed)
 }
 
-// Snapshot implements occ.Database. It is of the version that was applied last, which
-// may be one that is not published yet.
-func (d *database) Snapshot(uint64) occ.Snapshot {
-	r := d.recent.Load()
-	return occ.Over(func() *occ.Tree { return d.treeOf(r) }, d.at(r.version))
-}
-
-// at is badger as of a version.
-func (d *database) at(version uint64) *snapshot {
-	return &snapshot{db: d.db, gone: &d.gone, txn: d.db.NewTransactionAt(version, false)}
-}
-
-// Apply implements occ.Database. The log is what makes the writes durable; what
-// badger has of them counts only once it is in a table.
-func (d *database) Apply(version uint64, writes []occ.Write) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.failed.Load(); err != nil {
-		return *err
+// wake lets a loop go on at once.
+func wake(loop chan struct{}) {
+	select {
+	case loop <- struct{}{}:
+	default:
 	}
-	writes, err := d.append(version, writes)
+}
+
+// Apply implements occ.Database. The log makes the writes durable.
+func (d *database) Apply(version uint64, writes []occ.Write) error {
+	if d.lost != nil {
+		return storage.ErrReadOnly
+	}
+	if err := d.rotate(); err != nil {
+		return err
+	}
+	err := d.append(version, writes)
 	if errors.Is(err, wal.ErrRefused) {
 		return fmt.Errorf("%w: %w", occ.ErrRefused, err)
-	}
-	if err == nil {
-		err = d.keep(version, writes)
 	}
 	if err != nil {
 		return d.fail(err)
 	}
-	d.version = version
-	if d.purge >= purgeDeletes {
-		select {
-		case d.dense <- struct{}{}:
-		default:
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mem = d.mem.with(version, writes)
+	return nil
+}
+
+// with returns a memtable that has the writes of a version, too. Of writes that were
+// made by callers the values are copied.
+func (m *memtable) with(version uint64, writes []occ.Write) *memtable {
+	next := &memtable{tree: m.tree.Copy(), size: m.size, version: version}
+	for _, w := range writes {
+		w.Value = slices.Clone(w.Value)
+		next.tree.Set(w)
+		next.size += memtableWrite + len(w.Key) + len(w.Value)
+	}
+	return next
+}
+
+// rotate begins a new memtable where the present one is full. It waits for the one
+// before it to be written to tables.
+func (d *database) rotate() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mem.size >= d.memtableSize {
+		for d.imm != nil && d.failed.Load() == nil {
+			d.flushed.Wait()
 		}
+		if d.imm == nil {
+			d.imm, d.mem = d.mem, &memtable{tree: txn.NewTree(), version: d.mem.version}
+			wake(d.full)
+		}
+	}
+	if err := d.failed.Load(); err != nil {
+		return *err
 	}
 	return nil
 }
@@ -121,166 +137,97 @@ func (d *database) Apply(version uint64, writes []occ.Write) error {
 // fail lets nothing be written any more.
 func (d *database) fail(err error) error {
 	err = fmt.Errorf("%w: %w", storage.ErrFailed, err)
-	d.failed.Store(&err)
-	d.dying.Do(func() { close(d.dead) })
-	return err
+	if d.failed.CompareAndSwap(nil, &err) {
+		d.log.Error("badgerstore: nothing is written any more until the store is opened again", "dir", d.dir, "error", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.flushed.Broadcast()
+	return *d.failed.Load()
 }
 
 // keptRecord is up to how many bytes the buffer is kept for the next record.
 const keptRecord = 1 << 20
 
-// append writes to the log and returns what has to be in badger, too.
-func (d *database) append(version uint64, writes []occ.Write) ([]occ.Write, error) {
-	size := encodedSize(writes)
-	if !d.wal.Fits(size + 64) {
-		if err := d.seal(); err != nil {
-			return nil, err
-		}
-		memtable, _, err := files(d.dir, memExtension)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", wal.ErrRefused, err)
-		}
-		if err := d.wal.Start(version-1, d.mark, size+64); err != nil {
-			return nil, err
-		}
-		d.done = append(d.done, segment{last: version - 1, memtable: memtable})
-		d.due = true
-		select {
-		case d.sealed <- struct{}{}:
-		default:
-		}
-	}
-	if d.due {
-		writes = append(writes, markWrite(version))
-	}
+// append writes to the log.
+func (d *database) append(version uint64, writes []occ.Write) error {
 	record := encode(d.record[:0], writes)
 	if cap(record) <= keptRecord {
 		d.record = record
 	}
-	if err := d.wal.Append(version, record); err != nil {
-		return nil, err
+	if !d.wal.Fits(len(record)) {
+		if err := d.wal.Start(version-1, 0, len(record)); err != nil {
+			return err
+		}
 	}
-	if d.due {
-		d.mark, d.due = version, false
-	}
-	return writes, nil
+	return d.wal.Append(version, record)
 }
 
-// index gives badger the writes, in as many of its transactions as they need.
-// Their number does not matter: nobody reads the version before all are there,
-// and after a crash the log has them.
-func (d *database) index(version uint64, writes iter.Seq[occ.Write]) error {
-	txn := d.db.NewTransactionAt(version, true)
-	defer func() { txn.Discard() }()
-	set := func(w occ.Write) error {
-		if w.Deleted {
-			d.deletes++
-			d.purge++
-			return txn.Delete(w.Key)
-		}
-		d.purge = max(d.purge-1, 0)
-		return txn.Set(w.Key, w.Value)
+// Snapshot implements occ.Database.
+func (d *database) Snapshot(uint64) occ.Snapshot {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tables.refs++
+	s := &snapshot{database: d, tables: d.tables, trees: []*txn.Tree{d.mem.tree}}
+	if d.imm != nil {
+		s.trees = append(s.trees, d.imm.tree)
 	}
-	for w := range writes {
-		err := set(w)
-		if errors.Is(err, badger.ErrTxnTooBig) {
-			if err := txn.CommitAt(version, nil); err != nil {
-				return translated("commit", err)
+	return s
+}
+
+// release gives up a table set. Files of tables that are in none any more are removed.
+func (d *database) release(s *tableSet) {
+	d.mu.Lock()
+	var unused []*table
+	if s.refs--; s.refs == 0 {
+		for _, t := range s.all() {
+			if t.refs--; t.refs == 0 {
+				unused = append(unused, t)
 			}
-			txn = d.db.NewTransactionAt(version, true)
-			err = set(w)
-		}
-		if err != nil {
-			return translated("write", err)
 		}
 	}
-	if err := txn.CommitAt(version, nil); err != nil {
-		return translated("commit", err)
-	}
-	return nil
-}
-
-// trimInterval is how often at the latest it is looked whether a part of the log
-// can be removed.
-const trimInterval = 10 * time.Second
-
-// trimAlways removes what badger has of the log until ctx ends.
-func (d *database) trimAlways(ctx context.Context) {
-	background.Every(ctx, trimInterval, d.sealed, func() {
-		if err := d.trim(); err != nil {
-			d.log.Warn("badgerstore: the log could not be shortened", "error", err)
-		}
-	})
-}
-
-// maxLog is how many bytes the log may have before badger is made to write a table of
-// what it has in memory: of large values that is hardly anything, and all of the log is
-// replayed after a kill.
-const maxLog = 64 << 20
-
-// trim removes the segments of the log of which badger has everything in tables,
-// which it has synced, and in the value log, which is synced here. What is only
-// in its memory and the files that mirror it does not count.
-func (d *database) trim() error {
-	d.mu.Lock()
-	done := d.done
 	d.mu.Unlock()
-	if len(done) == 0 {
-		return nil
+	for _, t := range unused {
+		err := errors.Join(t.close(), os.Remove(filepath.Join(d.dir, tableName(t.id))))
+		for _, id := range t.blobs {
+			err = errors.Join(err, os.Remove(filepath.Join(d.dir, blobName(id))))
+		}
+		if err != nil { // the next start removes it
+			d.log.Warn("badgerstore: a file that is not needed any more could not be removed", "error", err)
+		}
 	}
-	memory, memtable, err := memories(d.dir)
-	if err != nil {
-		return err
-	}
-	if done[0].memtable == memory && d.wal.Size() > maxLog {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		_, err := d.rotate()
-		return err // the table is there the next time
-	}
-	n := 0
-	for n < len(done) && done[n].memtable < memtable {
-		n++
-	}
-	if n == 0 {
-		return nil
-	}
-	if err := d.settle(); err != nil {
-		return err
-	}
-	if err := d.wal.Drop(done[n-1].last); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.done = d.done[n:]
-	return nil
 }
 
-// settle makes the value log and the names of badger's files durable.
-func (d *database) settle() error {
+// install makes a change of the tables, durably. Tables have then what was written up
+// to and with the version, and with that of earlier changes. It calls then while the
+// change becomes visible.
+func (d *database) install(e edit, version uint64, then func()) error {
+	d.editing.Lock()
+	defer d.editing.Unlock()
+	d.saved = max(d.saved, version)
 	d.mu.Lock()
-	from := d.synced
+	old := d.tables
 	d.mu.Unlock()
-	last, err := d.syncValues(from)
-	if err != nil {
+	next := old.with(e)
+	if err := syncPath(d.dir); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(d.dir, listName), encodeList(next, d.saved)); err != nil {
 		return err
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.synced = max(d.synced, last)
+	for _, t := range next.all() {
+		t.refs++
+	}
+	d.tables = next
+	then()
+	d.mu.Unlock()
+	d.release(old)
 	return nil
 }
 
-// syncValues makes the value log from a file on durable, and the names of badger's
-// files. It returns the number of the last file.
-func (d *database) syncValues(from int) (int, error) {
-	last, err := syncFiles(d.dir, valueExtension, from)
-	if err != nil {
-		return 0, err
-	}
-	return last, syncDirectory(d.dir)
-}
+// Room implements occ.Database.
+func (d *database) Room(reserved bool) error { return d.disk.room(d.dir, reserved) }
 
 // Healthy returns nil where a write can be expected to succeed.
 func (d *database) Healthy() error {
@@ -290,53 +237,221 @@ func (d *database) Healthy() error {
 	return d.Room(false)
 }
 
-// Room implements occ.Database.
-func (d *database) Room(reserved bool) error { return d.disk.room(d.dir, reserved) }
-
 // Forget implements occ.Database.
-func (d *database) Forget(version uint64) { d.db.SetDiscardTs(version) }
+func (d *database) Forget(uint64) {}
 
-// Close implements occ.Database. The log is left empty: badger has everything in
-// tables when it has closed. Where it cannot close, all is in the log, and the
-// directory stays taken until the process ends.
+// Close implements occ.Database. It writes what is in memory to tables, so that the
+// log is empty. After a failure, or on a full disk, it leaves that to the next start.
 func (d *database) Close() error {
-	d.stop()
-	d.ending.Wait()
-	defer d.wal.Close()
-	if err := d.Room(true); err != nil {
-		// Badger would write tables to a full disk through its mapped files, which
-		// kills the process. It is left as a kill would leave it.
-		return fmt.Errorf("badgerstore: not closed, and all is in the log: %w", err)
-	}
-	if d.unsettled.Load() {
-		d.manifest.over.Store(true)
-		return fmt.Errorf("badgerstore: not closed, and the next start finds all: %w", *d.failed.Load())
-	}
-	err := d.closeBadger()
-	if d.stuck {
-		return err
-	}
 	defer d.lock.release()
-	if err != nil || d.failed.Load() != nil {
-		return err
+	var err error
+	if d.stop != nil {
+		d.stop()
+		d.ending.Wait()
+		err = d.empty()
 	}
-	if d.wal.Segments() == 1 && d.wal.Last() < d.wal.First() {
+	if errors.Is(err, storage.ErrFull) {
+		d.log.Warn("badgerstore: closed with what was written last in the log alone", "error", err)
+		err = nil
+	}
+	return errors.Join(err, d.closeFiles())
+}
+
+// closeFiles gives up the files. Those of a store that was not opened may be nil.
+func (d *database) closeFiles() (err error) {
+	if d.wal != nil {
+		err = d.wal.Close()
+	}
+	if d.tables != nil {
+		for _, t := range d.tables.all() {
+			err = errors.Join(err, t.close())
+		}
+	}
+	d.cache.Close()
+	return err
+}
+
+// empty writes all that is in memory to tables and begins the log anew.
+func (d *database) empty() error {
+	if d.failed.Load() != nil || d.mem.tree.Len() == 0 && d.imm == nil {
 		return nil
 	}
-	if err := d.restart(); err != nil {
-		d.log.Warn("badgerstore: the log could not be emptied", "error", err)
+	if err := d.disk.atLeast(d.dir, tableReserve); err != nil {
+		return err
+	}
+	for d.imm != nil || d.mem.tree.Len() > 0 {
+		if d.imm == nil {
+			d.imm, d.mem = d.mem, &memtable{tree: txn.NewTree(), version: d.mem.version}
+		}
+		if err := d.flush(); err != nil {
+			return err
+		}
+	}
+	return d.restartLog()
+}
+
+// restartLog leaves one segment of the log, without records. Tables have all of them.
+func (d *database) restartLog() error {
+	if err := d.wal.Start(d.mem.version, 0, 0); err != nil {
+		return err
+	}
+	return d.wal.Drop(d.mem.version)
+}
+
+// flushLoop writes full memtables to tables until ctx ends.
+func (d *database) flushLoop(ctx context.Context) {
+	background.Every(ctx, time.Hour, d.full, func() {
+		if d.failed.Load() != nil {
+			return
+		}
+		if err := d.flush(); err != nil {
+			d.fail(fmt.Errorf("badgerstore: a table could not be written: %w", err))
+			return
+		}
+		wake(d.changed)
+	})
+}
+
+// flush writes the full memtable to tables, and truncates the log.
+func (d *database) flush() error {
+	d.mu.Lock()
+	imm, tables := d.imm, d.tables
+	tables.refs++
+	d.mu.Unlock()
+	defer d.release(tables)
+	if imm == nil {
+		return nil
+	}
+	w := &tableWriter{d: d, size: d.memtableSize}
+	for write := range imm.tree.Writes {
+		if write.Deleted && !tables.mayHave(write.Key) {
+			continue // nothing is there that it hides
+		}
+		if err := w.addWrite(write, imm.version); err != nil {
+			return w.abort(err)
+		}
+	}
+	if err := w.finish(); err != nil {
+		return w.abort(err)
+	}
+	err := d.install(edit{add: w.tables}, imm.version, func() {
+		d.imm = nil
+		d.flushed.Broadcast()
+	})
+	if err != nil {
+		return err
+	}
+	return d.wal.Drop(imm.version)
+}
+
+// tableWriter writes entries, which come in the order of their keys, to tables.
+type tableWriter struct {
+	d     *database
+	size  int // of a table, about
+	build *tableBuilder
+
+	tables []*table
+	blobs  []uint64
+}
+
+// addWrite adds a write. A large value goes to a file of its own.
+func (w *tableWriter) addWrite(write occ.Write, version uint64) error {
+	value := y.ValueStruct{Value: write.Value}
+	switch {
+	case write.Deleted:
+		value.Meta = metaDeleted
+	case len(write.Value) > blobThreshold:
+		ref, err := w.blob(write.Value)
+		if err != nil {
+			return err
+		}
+		value = y.ValueStruct{Meta: metaBlob, Value: ref.encode()}
+	}
+	return w.add(write.Key, version, value)
+}
+
+// add adds an entry.
+func (w *tableWriter) add(key []byte, version uint64, value y.ValueStruct) error {
+	if w.build == nil {
+		w.build = newTableBuilder(w.size)
+	}
+	w.build.add(key, version, value)
+	if w.build.full() {
+		return w.finish()
 	}
 	return nil
 }
 
-// restart leaves one segment of the log, without records. Badger has all of them
-// in its tables.
-func (d *database) restart() error {
-	if err := syncDirectory(d.dir); err != nil {
+// finish writes the table that was begun.
+func (w *tableWriter) finish() error {
+	if w.build == nil {
+		return nil
+	}
+	data, tombstones := w.build.finish()
+	w.build = nil
+	id := w.d.nextID.Add(1)
+	if err := createFile(filepath.Join(w.d.dir, tableName(id)), data); err != nil {
 		return err
 	}
-	if err := d.wal.Start(d.version, d.mark, 0); err != nil {
+	t, err := openTable(w.d.dir, id, w.d.cache)
+	if err != nil {
 		return err
 	}
-	return d.wal.Drop(d.version)
+	t.tombstones = tombstones
+	w.tables = append(w.tables, t)
+	return nil
+}
+
+// blob writes a large value.
+func (w *tableWriter) blob(value []byte) (blobRef, error) {
+	id := w.d.nextID.Add(1)
+	w.blobs = append(w.blobs, id)
+	return newBlobRef(id, value), createFile(filepath.Join(w.d.dir, blobName(id)), value)
+}
+
+// abort removes what was written, as far as that is possible, and returns err. What
+// stays the next start removes.
+func (w *tableWriter) abort(err error) error {
+	for _, t := range w.tables {
+		t.close()
+		os.Remove(filepath.Join(w.d.dir, tableName(t.id)))
+	}
+	for _, id := range w.blobs {
+		os.Remove(filepath.Join(w.d.dir, blobName(id)))
+	}
+	return err
+}
+
+// Size returns how many bytes of the disk the files in the directory take up.
+func (d *database) Size() (int64, error) {
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		return 0, err
+	}
+	var size int64
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			return 0, err
+		}
+		size += diskBytes(info)
+	}
+	return size, nil
+}
+
+// settings are what a store is opened with.
+type settings struct {
+	dir          string
+	fs           wal.FS // where the log is
+	segment      int64  // bytes of a segment of the log, 0 for the usual
+	memtableSize int    // bytes
+	disk         disk
+	log          *slog.Logger
+
+	// lost, if set, opens the store for reading alone and is called with what cannot be
+	// read. Nothing in the directory is changed.
+	lost func(error)
 }

@@ -8,14 +8,15 @@ import (
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
-// How many bytes of the disk are left alone. Badger writes to mapped files, and a
-// disk that is full when it does kills the process. What makes room, and what
-// administration and the ledger need, may use a part of it; the rest is for the
-// tables that badger then writes.
+// How many bytes of the disk are left alone. What makes room, and what administration
+// and the ledger need, may use all but lastReserve. To flush or compact tables takes
+// tableReserve and compactReserve beside them. A store is opened on a full disk, too:
+// for reading.
 const (
-	reserve     = 128 << 20
-	lastReserve = 64 << 20
-	openReserve = 32 << 20
+	reserve        = 128 << 20
+	lastReserve    = 24 << 20
+	tableReserve   = 16 << 20
+	compactReserve = 4 << 20
 )
 
 // disk says what is left of a disk.

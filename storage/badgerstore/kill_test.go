@@ -63,7 +63,7 @@ func writeForever(dir string) error {
 // killValue returns the value of a transaction, sometimes one for the value log.
 func killValue(name string) []byte {
 	if strings.HasSuffix(name, "7") {
-		return []byte(strings.Repeat(name, valueThreshold/len(name)+1))
+		return []byte(strings.Repeat(name, (blobThreshold+1)/len(name)+1))
 	}
 	return []byte(name)
 }

@@ -4,11 +4,10 @@ package badgerstore
 
 const lockName = "LOCK"
 
-// bypassLock leaves it to badger to lock the directory.
-const bypassLock = false
-
+// dirLock does nothing here: that no other process has the directory is for the
+// operator to see to.
 type dirLock struct{}
 
-func lock(string) (*dirLock, error) { return &dirLock{}, nil }
+func lock(string, bool) (*dirLock, error) { return &dirLock{}, nil }
 
 func (*dirLock) release() {}

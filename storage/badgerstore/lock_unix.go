@@ -14,15 +14,15 @@ import (
 // lockName is the file that says who has the directory.
 const lockName = "LOCK"
 
-// bypassLock tells badger that the directory is locked: it would do so in the
-// same way, but only after its files have been looked at.
-const bypassLock = true
-
 // dirLock is a directory that is this process's.
-type dirLock struct{ f *os.File }
+type dirLock struct {
+	f     *os.File
+	named bool // the file lockName is there
+}
 
-// lock takes the directory. The error is an ErrInUse where somebody has it.
-func lock(dir string) (*dirLock, error) {
+// lock takes the directory, and says in the file lockName that this process has it if
+// the directory may be changed. The error is an ErrInUse where another process has it.
+func lock(dir string, change bool) (*dirLock, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -34,14 +34,17 @@ func lock(dir string) (*dirLock, error) {
 		}
 		return nil, fmt.Errorf("badgerstore: lock %s: %w", dir, err)
 	}
-	// For people only: that it cannot be written says nothing.
-	os.WriteFile(filepath.Join(dir, lockName), fmt.Appendln(nil, os.Getpid()), 0o600)
-	return &dirLock{f}, nil
+	if change { // for people only: that it cannot be written says nothing
+		os.WriteFile(filepath.Join(dir, lockName), fmt.Appendln(nil, os.Getpid()), 0o600)
+	}
+	return &dirLock{f, change}, nil
 }
 
 // release gives the directory back.
 func (l *dirLock) release() {
-	os.Remove(filepath.Join(l.f.Name(), lockName)) // see lock
+	if l.named {
+		os.Remove(filepath.Join(l.f.Name(), lockName)) // see lock
+	}
 	l.f.Close()
 }
 

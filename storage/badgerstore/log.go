@@ -7,27 +7,6 @@ import (
 	"github.com/seed-506d8e5d/svc/storage/internal/occ"
 )
 
-// markKey holds the version of the last mark. Badger is given one with the first
-// record of a segment of the log, and one behind all others when the segment or the
-// store is closed, which the header of the next segment names. It is a key outside all
-// namespaces. A database that has it not, or an older one than the log says, is not the
-// one that the log was written for, or has lost tables.
-var markKey = []byte("\x01log")
-
-// markWrite is the write of the mark.
-func markWrite(version uint64) occ.Write {
-	return occ.Write{Key: markKey, Value: binary.BigEndian.AppendUint64(nil, version)}
-}
-
-// encodedSize returns the length of the writes in the log.
-func encodedSize(writes []occ.Write) int {
-	size := 0
-	for _, w := range writes {
-		size += 2*binary.MaxVarintLen32 + len(w.Key) + len(w.Value)
-	}
-	return size
-}
-
 // encode appends writes as the log has them: for each the length of the key, 0
 // for a deletion and otherwise the length of the value and 1, the key, the value.
 func encode(b []byte, writes []occ.Write) []byte {

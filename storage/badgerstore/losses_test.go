@@ -1,12 +1,9 @@
 package badgerstore
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -28,195 +25,143 @@ var (
 	lossesSeed = flag.Uint64("losses-seed", 9, "what the losses of power differ by")
 )
 
-// machine is a store on a disk that loses its power.
+// machine is a store on a disk that loses its power. The log is on a disk of waltest's.
+// Of the directory with the tables, which is a real one, it is known what was synced.
 type machine struct {
 	t   *testing.T
 	r   *rand.Rand
-	fs  *waltest.FS // the log's
-	dir string      // badger's
+	fs  *waltest.FS
+	dir string
 
 	// want is what the store has where it has the last transaction, and last where
 	// that one may be missing.
 	want, last map[string]string
 
-	mu      sync.Mutex
-	durable map[string]int64 // of the files of large values, how many bytes
-
-	off atomic.Bool // the power is cut
-
-	// cut is held while a step is counted and the power cut by it: badger's messages
-	// and syncs are steps while space is reclaimed.
-	cut     sync.Mutex
-	steps   int              // to the cut; 0 for none
-	left    string           // the directory as it was then
-	lasting map[string]int64 // and what of it was durable
-	within  int              // cuts of this kind
+	off   atomic.Bool // the power is cut
+	mu    sync.Mutex
+	steps int             // syncs of the directory to the cut; 0 for none
+	whole map[string]bool // names of files that were synced
+	names map[string]bool // and those that a sync of the directory made durable
+	list  []byte          // the list of tables that was durable last
+	left  string          // the directory as it was when the power was cut
 }
 
-// Enabled implements slog.Handler.
-func (m *machine) Enabled(context.Context, slog.Level) bool {
-	m.cut.Lock()
-	defer m.cut.Unlock()
-	return m.steps > 0
+func newMachine(t *testing.T, seed uint64) *machine {
+	return &machine{t: t, r: rand.New(rand.NewPCG(3, seed)), fs: &waltest.FS{}, dir: t.TempDir(), want: map[string]string{}, last: map[string]string{}}
 }
 
-// Handle implements slog.Handler: what badger logs is a step.
-func (m *machine) Handle(context.Context, slog.Record) error {
-	m.step()
-	return nil
-}
-
-// WithAttrs implements slog.Handler.
-func (m *machine) WithAttrs([]slog.Attr) slog.Handler { return m }
-
-// WithGroup implements slog.Handler.
-func (m *machine) WithGroup(string) slog.Handler { return m }
-
-// step cuts the power where it is time.
-func (m *machine) step() {
-	m.cut.Lock()
-	defer m.cut.Unlock()
-	if m.steps == 0 {
-		return
-	}
-	if m.steps--; m.steps == 0 {
-		m.off.Store(true)
-		m.left, m.lasting = m.copied()
-	}
-}
-
-// count sets after how many steps the power is cut.
-func (m *machine) count(steps int) {
-	m.cut.Lock()
-	defer m.cut.Unlock()
-	m.steps = steps
-}
-
-// copied returns a copy of badger's directory as it is at one moment, and what of
-// it is durable.
-func (m *machine) copied() (string, map[string]int64) {
-	for {
-		before := m.lasts()
-		dir := copyStore(m.t, m.dir)
-		if maps.Equal(before, m.lasts()) {
-			return dir, before
-		}
-		os.RemoveAll(dir)
-	}
-}
-
-// lasts returns what is durable.
-func (m *machine) lasts() map[string]int64 {
+// synced notes what is durable, and cuts the power where it is time. Syncs come from
+// one goroutine at a time for each path.
+func (m *machine) synced(path string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return maps.Clone(m.durable)
+	if m.off.Load() {
+		return
+	}
+	if path != m.dir {
+		m.whole[strings.TrimSuffix(filepath.Base(path), ".new")] = true
+	} else {
+		m.nameAll()
+	}
+	if m.steps > 0 {
+		if m.steps--; m.steps == 0 {
+			m.off.Store(true)
+			m.left = copyStore(m.t, m.dir)
+		}
+	}
 }
 
-// small returns settings with which badger writes tables all the time.
+// nameAll notes that the names in the directory are durable.
+func (m *machine) nameAll() {
+	entries, err := os.ReadDir(m.dir)
+	if err != nil {
+		m.t.Error(err)
+	}
+	m.names = map[string]bool{}
+	for _, e := range entries {
+		m.names[e.Name()] = true
+	}
+	if list, err := os.ReadFile(filepath.Join(m.dir, listName)); err == nil {
+		m.list = list
+	}
+}
+
+// small returns settings with which tables are written all the time.
 func (m *machine) small() settings {
-	log := slog.New(m)
-	opts := badgerOptions(m.dir, log).WithMemTableSize(1 << 20).WithValueLogFileSize(1 << 20)
-	return settings{dir: m.dir, badger: opts, fs: m.fs, segment: 128 << 10, disk: disk{freeBytes}, log: log}
+	return settings{dir: m.dir, fs: m.fs, segment: 128 << 10, memtableSize: 256 << 10, disk: disk{freeBytes}, log: slog.New(slog.DiscardHandler)}
 }
 
-// TestLosses runs a store, cuts the power at any call of the log's disk or while
-// space is reclaimed, and opens what is left, again and again: what was
+// TestLosses runs a store, cuts the power at any call of the log's disk or at any sync of
+// a table or of the directory, and opens what is left, again and again: what was
 // acknowledged is there, and of all else whole transactions or nothing. Most of
 // the time goes into syncs where the temporary directory is on a disk:
 //
 //	TMPDIR=/dev/shm go test ./storage/badgerstore -run TestLosses -losses 10000 -timeout 1h
 func TestLosses(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, *lossesSeed))
+	t.Logf("-losses-seed %d", *lossesSeed)
 	within := 0
 	defer func() { synced = nil }()
 	for left := *losses; left > 0; left -= lossesOfOne {
-		m := &machine{t: t, r: r, fs: &waltest.FS{}, dir: t.TempDir(), want: map[string]string{}, last: map[string]string{}}
+		m := newMachine(t, r.Uint64())
 		synced = m.synced
 		for range min(left, lossesOfOne) {
-			crash := m.fs.Calls() + m.r.IntN(250)
-			m.off.Store(false)
-			m.fs.Fail = func(n int, _ string) bool { return n >= crash || m.off.Load() }
 			m.run()
+			within += len(m.left) / max(len(m.left), 1)
 			m.fs = m.fs.Lose(m.r)
 			m.survived()
 		}
-		within += m.within
 		if err := os.RemoveAll(m.dir); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d losses, %d of them while space was reclaimed", *losses, within)
+	t.Logf("%d losses, %d of them while tables were written or compacted", *losses, within)
 }
 
-// synced notes that a file is durable as it is.
-func (m *machine) synced(path string) {
-	defer m.step()
-	if filepath.Ext(path) != valueExtension {
-		return
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return // removed meanwhile
-	}
-	defer f.Close()
-	size, _ := f.Seek(0, io.SeekEnd)
-	if end, err := lastByte(f, size); err == nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.durable[filepath.Base(path)] = end
-	}
-}
-
-const (
-	// lossesOfOne is how many losses a machine has before there is another one. Each
-	// leaves large values that nothing refers to.
-	lossesOfOne = 25
-
-	reclaimEvery = 60 // transactions, about
-	maxSteps     = 60 // of reclaiming, about
-)
+// lossesOfOne is how many losses a machine has before there is another one.
+const lossesOfOne = 25
 
 // run writes until the power is cut, which leaves what was not synced in doubt.
 func (m *machine) run() {
-	m.durable = map[string]int64{}
-	names, _ := filepath.Glob(filepath.Join(m.dir, "*"+valueExtension))
-	for _, name := range names {
-		m.synced(name) // badger has closed them
+	crash := m.fs.Calls() + m.r.IntN(900)
+	m.mu.Lock()
+	m.whole, m.left, m.steps = map[string]bool{}, "", 0
+	m.nameAll()
+	for name := range m.names {
+		m.whole[name] = true // from before the start
 	}
+	if m.r.IntN(2) == 0 {
+		m.steps = 1 + m.r.IntN(60)
+	}
+	m.mu.Unlock()
+	m.off.Store(false)
+	m.fs.Fail = func(n int, _ string) bool { return n >= crash || m.off.Load() }
 	s, err := open(m.small())
-	if err != nil {
-		m.lose(m.dir)
-		return
+	for err == nil && !m.off.Load() {
+		err = m.write(s)
 	}
-	for i, at := 0, m.r.IntN(2*reclaimEvery); err == nil && !m.off.Load(); i++ {
-		if err = m.write(s); i == at && err == nil {
-			m.count(1 + m.r.IntN(maxSteps))
-			s.db.deletes = reclaimDeletes
-			s.db.reclaim(m.t.Context()) // fails where it comes to need the log
-			m.count(0)
-		}
+	m.mu.Lock()
+	m.off.Store(true)
+	if m.left == "" {
+		defer func() { m.left = "" }()
+		m.left = copyStore(m.t, m.dir)
 	}
-	left, durable := m.left, m.lasting
-	if left == "" {
-		left, durable = m.copied()
-	} else {
-		m.within++
+	m.mu.Unlock()
+	if s != nil {
+		s.Close() // fails: the power is off
 	}
-	m.left = ""
-	s.Close() // fails: the power is off
 	if err := os.RemoveAll(m.dir); err != nil {
 		m.t.Fatal(err)
 	}
-	m.durable = durable
-	m.dir = left
-	m.lose(left)
+	m.dir = m.left
+	m.lose()
 }
 
 // write writes a transaction, and notes what the store must have.
 func (m *machine) write(s *Store) error {
 	changes := map[string]string{}
 	for range 1 + m.r.IntN(3) {
-		size := []int{0, 10, 300, 5000, 40_000, valueThreshold + m.r.IntN(9000)}[m.r.IntN(6)]
+		size := []int{0, 10, 300, 5000, 40_000, blobThreshold + 1 + m.r.IntN(9000)}[m.r.IntN(6)]
 		changes[fmt.Sprint(m.r.IntN(60))] = strings.Repeat(string(rune('a'+m.r.IntN(26))), size)
 	}
 	err := s.Update(m.t.Context(), "n", func(tx storage.Tx) error {
@@ -249,61 +194,27 @@ func (m *machine) write(s *Store) error {
 	return err
 }
 
-// lose takes from badger's files what was not synced. Its tables and manifest are
-// when they are named.
-func (m *machine) lose(dir string) {
-	entries, err := os.ReadDir(dir)
+// lose takes from the directory what was not synced: the contents of files, new names
+// of files, and the list of tables that replaced another.
+func (m *machine) lose() {
+	entries, err := os.ReadDir(m.dir)
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		from, ok := m.durable[e.Name()]
-		switch filepath.Ext(e.Name()) {
-		case memExtension:
-		case valueExtension:
-			if !ok {
-				from = valueHeader
-			}
-		default:
-			continue
-		}
-		if !ok && m.r.IntN(3) == 0 {
+		path := filepath.Join(m.dir, e.Name())
+		switch {
+		case !m.names[e.Name()] && m.r.IntN(2) == 0:
 			err = os.Remove(path)
-		} else if m.r.IntN(8) == 0 && !ok {
-			err = os.Truncate(path, 0)
-		} else {
-			err = m.tear(path, from)
+		case !m.whole[e.Name()]:
+			err = os.Truncate(path, m.r.Int64N(100))
+		case e.Name() == listName && m.r.IntN(2) == 0:
+			err = os.WriteFile(path, m.list, 0o600)
 		}
 		if err != nil {
 			m.t.Fatal(err)
 		}
 	}
-}
-
-// tear loses pages of a file from an offset on.
-func (m *machine) tear(path string, from int64) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	end, err := lastByte(f, size)
-	if err != nil {
-		return err
-	}
-	for at := from; at < end; at += 4096 - at%4096 {
-		if m.r.IntN(3) == 0 {
-			if _, err := f.WriteAt(make([]byte, min(4096-at%4096, end-at)), at); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // survived opens the store and compares. The last transaction may be there, too:
@@ -343,7 +254,7 @@ func (m *machine) survived() {
 // taken after it, the health says so, and the next start has what was
 // acknowledged.
 func TestFailedSync(t *testing.T) {
-	m := &machine{t: t, fs: &waltest.FS{}, dir: t.TempDir()}
+	m := newMachine(t, 1)
 	s, err := open(m.small())
 	if err != nil {
 		t.Fatal(err)
@@ -390,7 +301,7 @@ func TestFailedSync(t *testing.T) {
 // written, and closed.
 func TestFailingDisk(t *testing.T) {
 	for call := 0; ; call++ {
-		m := &machine{t: t, r: rand.New(rand.NewPCG(5, uint64(call))), fs: &waltest.FS{}, dir: t.TempDir(), want: map[string]string{}, last: map[string]string{}}
+		m := newMachine(t, uint64(call))
 		m.fs.Fail = func(n int, _ string) bool { return n == call }
 		s, err := open(m.small())
 		for i := 0; i < 12 && err == nil; i++ {
@@ -407,35 +318,6 @@ func TestFailingDisk(t *testing.T) {
 		m.survived()
 		if over {
 			return
-		}
-	}
-}
-
-// TestValueReader reads what badger has written.
-func TestValueReader(t *testing.T) {
-	dir := t.TempDir()
-	fill(t, dir, false)
-	names, err := filepath.Glob(filepath.Join(dir, "*"+valueExtension))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		if err := checkValues(t.Context(), dir, filepath.Base(name)); err != nil {
-			t.Error(err)
-		}
-	}
-	data, err := os.ReadFile(names[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for at := valueHeader; at < len(data)-8; at += 4999 {
-		bad := bytes.Clone(data)
-		bad[at] ^= 1
-		if err := os.WriteFile(names[0], bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := checkValues(t.Context(), dir, filepath.Base(names[0])); !errors.Is(err, storage.ErrDamaged) {
-			t.Errorf("a byte at %d is changed: %v", at, err)
 		}
 	}
 }

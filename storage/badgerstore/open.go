@@ -1,319 +1,313 @@
 package badgerstore
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
-	"time"
-
-	"github.com/dgraph-io/badger/v4"
+	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
 
-// settings are what a store is opened with.
-type settings struct {
-	dir     string
-	badger  badger.Options
-	fs      wal.FS // where the log is
-	segment int64  // bytes of a segment of the log, 0 for the usual
-	disk    disk
-	log     *slog.Logger
-	salvage bool
+const (
+	// memtableSize is how much the log may have that no table has.
+	memtableSize = 4 << 20
+
+	// blobThreshold is how many bytes a value has at most that is kept in a table.
+	blobThreshold = storage.SmallValue
+
+	// cacheSize is how many bytes of blocks are kept uncompressed.
+	cacheSize = 8 << 20
+
+	tableExtension = ".sst"
+	logExtension   = ".log"
+)
+
+// open opens the store in a directory, or creates it.
+func open(s settings) (*Store, error) {
+	if err := makeDirectory(s.dir); err != nil {
+		return nil, err
+	}
+	held, err := lock(s.dir, true)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.open(held)
+	if err != nil {
+		held.release()
+		return nil, err
+	}
+	return &Store{store: occ.New(d, d.mem.version), db: d}, nil
 }
 
-// open opens the log and badger and brings them together.
-func open(s settings) (store *Store, err error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, err
+func (s settings) open(held *dirLock) (*database, error) {
+	if err := s.convert(); err != nil {
+		return nil, fmt.Errorf("badgerstore: %s: converting the data of an earlier version: %w", s.dir, err)
 	}
-	d := &database{dir: s.dir, log: s.log, disk: s.disk, dead: make(chan struct{})}
-	d.manifest = &manifest{opts: s.badger, failed: func(err error) error {
-		d.unsettled.Store(true)
-		return d.fail(err)
-	}}
-	s.badger = s.badger.WithLogger(&logger{to: s.log, manifest: d.manifest})
-	if !watching {
-		s.log.Warn("badgerstore: this version of badger is not known: what it loses when it cannot make a table is lost")
+	d, err := s.load(held)
+	if err == nil {
+		err = d.prepare()
 	}
-	if d.lock, err = lock(s.dir); err != nil {
-		return nil, err
-	}
-	if err := d.open(s); err != nil {
-		if !d.stuck {
-			d.lock.release()
-		}
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, d.closeFiles())
 	}
 	d.begin()
-	return &Store{store: occ.New(d, d.version), db: d}, nil
+	return d, nil
 }
 
-// open opens the log and badger. What only the log has is given to badger, and
-// badger closed, which puts it in tables; so the log is empty in the end, and
-// badger is opened with nothing but tables.
-func (d *database) open(s settings) error {
-	if err := d.openLog(s); err != nil {
+// makeDirectory creates a directory and those above it, durably.
+func makeDirectory(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if err := d.ready(s); err != nil {
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := makeDirectory(parent); err != nil {
 		return err
 	}
-	if s.salvage {
-		if err := d.readable(s); err != nil {
-			return err
-		}
-	}
-	if err := d.verify(s); err != nil {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	if err := d.listed(s); err != nil {
-		return err
-	}
-	memtable, _, err := files(s.dir, memExtension)
-	if err != nil {
-		return err
-	}
-	if err := d.openBadger(s.badger); err != nil {
-		return err
-	}
-	if err := d.check(s); err != nil {
-		return errors.Join(err, d.closeBadger())
-	}
-	replay := d.wal.Last() >= d.wal.First() && d.wal.Segments() > 0
-	if err := d.wal.Replay(d.replay); err != nil {
-		return errors.Join(err, d.closeBadger())
-	}
-	d.version = max(d.db.MaxVersion(), d.wal.Last())
-	if replay || memtable > 0 {
-		if err := d.closeBadger(); err != nil {
-			return err
-		}
-		if err := countUnused(s.badger); err != nil {
-			return err
-		}
-		if err := d.openBadger(s.badger); err != nil {
-			return err
-		}
-	}
-	if err := d.start(); err != nil {
-		return errors.Join(err, d.closeBadger())
-	}
-	return nil
+	return syncPath(parent)
 }
 
-// start begins the log anew. All that it had is in badger's tables.
-func (d *database) start() (err error) {
-	if err := d.restart(); err != nil {
-		return err
-	}
-	d.due = true
-	if d.synced, _, err = files(d.dir, valueExtension); err != nil {
-		return err
-	}
-	return private(d.dir)
-}
-
-// openLog opens the log and removes what badger could not open or must not see.
-func (d *database) openLog(s settings) error {
+// load reads and verifies everything in the directory, and changes nothing. Where the
+// settings name who is told of what is lost it goes on without that.
+func (s settings) load(held *dirLock) (*database, error) {
+	d := &database{settings: s, lock: held, tables: &tableSet{refs: 1}, blobs: map[uint64]bool{}, full: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	d.flushed = sync.NewCond(&d.mu)
+	d.mem = &memtable{tree: txn.NewTree()}
 	var err error
-	d.wal, err = wal.Open(wal.Options{FS: s.fs, SegmentSize: s.segment, Salvage: s.salvage, Lost: d.lost})
-	var damaged *wal.DamagedError
-	if errors.As(err, &damaged) {
-		return fmt.Errorf("badgerstore: %s: %w: %w", s.dir, storage.ErrDamaged, err)
+	if d.cache, err = newBlockCache(cacheSize); err != nil {
+		return d, err
+	}
+	d.wal, err = wal.Open(wal.Options{FS: s.fs, SegmentSize: s.segment, ReadOnly: true, Salvage: s.lost != nil, Lost: s.lost})
+	var broken *wal.DamagedError
+	if errors.As(err, &broken) {
+		return d, fmt.Errorf("badgerstore: %s: %w: %w", s.dir, storage.ErrDamaged, err)
 	}
 	if err != nil {
-		return fmt.Errorf("badgerstore: %w", err)
+		return d, fmt.Errorf("badgerstore: %w", err)
 	}
-	data, err := holdsData(s.dir)
-	if err != nil {
-		return err
+	if err := d.loadTables(); err != nil {
+		return d, fmt.Errorf("badgerstore: %s: %w", s.dir, err)
 	}
-	if data != "" && !exists(s.dir, manifestFile) && !s.salvage {
-		return missing(s.dir, manifestFile, data)
-	}
-	if err := clean(s.dir, d.wal.Segments() > 0); err != nil {
-		return err
-	}
-	if err := cleanRegistry(s.dir); err != nil {
-		return err
-	}
-	if err := undoChange(s.dir); err != nil {
-		return err
-	}
-	return guardValues(s.dir)
+	return d, d.loadLog()
 }
 
-// verify reads all tables. Where one is damaged it refuses to go on or, to
-// salvage the store, leaves out what cannot be read.
-func (d *database) verify(s settings) error {
-	var bad []string
-	err := checkTables(s.badger, func(found damage) error {
-		if !s.salvage {
-			return found
-		}
-		if !slices.Contains(bad, found.file) {
-			bad = append(bad, found.file)
-		}
-		d.lost(found)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("badgerstore: %s: %w", s.dir, err)
-	}
-	for _, name := range bad {
-		if err := repairTable(s.badger, name); err != nil {
-			return fmt.Errorf("badgerstore: %s: repairing %s: %w", s.dir, name, err)
-		}
-	}
-	return nil
-}
-
-// lost tells of what a store is opened without.
-func (d *database) lost(err error) {
-	d.log.Error("badgerstore: opened without what is lost", "dir", d.dir, "error", err)
-}
-
-// ready returns an error where the disk has no space for opening the store.
-func (d *database) ready(s settings) error {
-	need := uint64(openReserve)
-	if d.wal.Segments() > 0 {
-		need += 4 * d.wal.Size()
-	}
-	if err := d.disk.atLeast(s.dir, need); err != nil {
-		return fmt.Errorf("%w: the store cannot be opened", err)
-	}
-	return nil
-}
-
-// check compares badger with the log: what the log no longer has must be in
-// badger, and where badger knows of a log there must be one.
-func (d *database) check(s settings) error {
-	snapshot := d.at(d.db.MaxVersion())
-	defer snapshot.Close()
-	value, err := snapshot.Get(markKey)
-	switch {
-	case err == nil && len(value) == 8:
-		d.mark = binary.BigEndian.Uint64(value)
-	case err != nil && !errors.Is(err, storage.ErrNotFound):
-		return err
-	}
-	if err = d.lacks(s.dir, d.mark); err == nil || !s.salvage {
+// tolerate returns an error, or tells of it where the store is read as far as it can be.
+func (d *database) tolerate(err error) error {
+	if err == nil || d.lost == nil || !errors.Is(err, storage.ErrDamaged) {
 		return err
 	}
 	d.lost(err)
 	return nil
 }
 
-// lacks returns what is missing where badger has a mark.
-func (d *database) lacks(dir string, mark uint64) error {
-	switch {
-	case d.wal.Segments() == 0 && mark > 0:
-		return fmt.Errorf("badgerstore: %s: %w: the log is missing (files *.log): it began with version %d or later", dir, storage.ErrDamaged, mark)
-	case d.wal.Segments() > 0 && mark < d.wal.Mark():
-		return fmt.Errorf("badgerstore: %s: %w: the log begins with version %d, and the tables in %s have not all that was written before", dir, storage.ErrDamaged, d.wal.First(), manifestFile)
+// loadTables opens all tables of the list and reads them.
+func (d *database) loadTables() error {
+	list, version, err := readList(d.dir)
+	if errors.Is(err, errNoList) {
+		err = d.listMissing()
+	}
+	if err := d.tolerate(err); err != nil {
+		return err
+	}
+	if err != nil {
+		if list, err = unlisted(d.dir); err != nil {
+			return err
+		}
+		d.unlisted = true
+	}
+	d.saved = version
+	for _, l := range list {
+		t, err := openTable(d.dir, l.id, d.cache)
+		if err == nil {
+			t.tombstones, t.refs = l.tombstones, 1
+			d.tables.levels[l.level] = append(d.tables.levels[l.level], t)
+			err = d.readTable(t)
+		}
+		if err := d.tolerate(err); err != nil {
+			return err
+		}
+	}
+	for level := range d.tables.levels {
+		if level > 0 {
+			sortTables(d.tables.levels[level])
+		}
 	}
 	return nil
 }
 
-// listed compares the tables with the log before badger is opened, which removes those
-// that its manifest does not have: of one that was cut off the tables are still there.
-// To salvage a store they are put into it again.
-func (d *database) listed(s settings) error {
-	mark, err := tableMark(s.badger)
-	if err != nil {
-		return fmt.Errorf("badgerstore: %s: %w", s.dir, err)
+// readTable reads a table and notes the large values that it refers to. Where damage is
+// tolerated it is told of when the table is read later.
+func (d *database) readTable(t *table) error {
+	if d.lost != nil {
+		return nil
 	}
-	err = d.lacks(s.dir, mark)
-	if err == nil && exists(s.dir, manifestFile) || !s.salvage {
-		return err
-	}
-	return d.listTables(s)
-}
-
-// replay gives badger a record of the log, as the last version of all: badger has what
-// several versions wrote as that of the last of them, and may have tables that tell of
-// values which a loss of power has taken.
-func (d *database) replay(version uint64, payload []byte) error {
-	writes, err := decode(payload)
-	if err != nil {
-		return fmt.Errorf("%w: version %d", err, version)
-	}
-	for _, w := range writes {
-		if string(w.Key) == string(markKey) {
-			d.mark = version
+	s := t.source(nil, nil, false, reading{})
+	defer s.close()
+	for {
+		more, err := s.Next()
+		if err != nil {
+			return errors.Join(t.verify(func(err error) error { return err }), err)
+		}
+		if !more {
+			return nil
+		}
+		if v := s.entry(); v.Meta&metaBlob != 0 {
+			ref, err := parseBlobRef(v.Value)
+			if err != nil {
+				return err
+			}
+			d.blobs[ref.id] = true
 		}
 	}
-	return d.index(d.wal.Last(), slices.Values(writes))
 }
 
-// openBadger opens badger.
-func (d *database) openBadger(opts badger.Options) (err error) {
-	if err := d.manifest.watch(); err != nil {
+// listMissing returns nil for a store that is new, and otherwise an error.
+func (d *database) listMissing() error {
+	tables, err := numbered(d.dir, tableExtension)
+	if err != nil {
 		return err
 	}
-	if d.db, err = openBadger(opts); err != nil {
-		d.manifest.forget()
+	if len(tables) == 0 && d.wal.Last() < max(d.wal.First(), 1) {
+		return nil
 	}
+	return damage{file: listName, block: -1, reason: "the file is missing, and there is data"}
+}
+
+// unlisted returns the tables of a directory whose list cannot be read, the newest last.
+func unlisted(dir string) ([]listed, error) {
+	ids, err := numbered(dir, tableExtension)
+	if err != nil {
+		return nil, err
+	}
+	var list []listed
+	for _, id := range ids {
+		list = append(list, listed{id: id})
+	}
+	return list, nil
+}
+
+// loadLog takes up what only the log has.
+func (d *database) loadLog() error {
+	d.mem.version = d.saved
+	var err error
+	switch {
+	case d.wal.Segments() == 0 && exists(d.dir, listName):
+		err = fmt.Errorf("badgerstore: %s: %w: the log is missing (files *.log)", d.dir, storage.ErrDamaged)
+	case d.wal.Segments() > 0 && d.wal.First() > d.saved+1 && !d.unlisted:
+		err = fmt.Errorf("badgerstore: %s: %w: the log begins with version %d, and the tables in %s have only those up to %d", d.dir, storage.ErrDamaged, d.wal.First(), listName, d.saved)
+	}
+	if err := d.tolerate(err); err != nil {
+		return err
+	}
+	err = d.wal.Replay(func(version uint64, payload []byte) error {
+		if version <= d.saved {
+			return nil
+		}
+		writes, err := decode(payload)
+		if err != nil {
+			return fmt.Errorf("%w: version %d", err, version)
+		}
+		d.mem = d.mem.with(version, writes)
+		return nil
+	})
+	d.mem.version = max(d.mem.version, d.wal.Last())
 	return err
 }
 
-// closeTimeout is how long badger has to close after a failure. It tries for ever
-// to write a table that cannot be written.
-const closeTimeout = 10 * time.Second
-
-// closeBadger closes badger. Where it cannot close it is stuck.
-func (d *database) closeBadger() error {
-	closed := make(chan error, 1)
-	go func() { closed <- errors.Join(d.seal(), closeBadger(d.db)) }()
-	select {
-	case err := <-closed:
-		d.manifest.forget()
-		return err
-	case <-d.dead:
+// prepare brings the directory of a store that was loaded in order, and its log.
+func (d *database) prepare() error {
+	if err := d.wal.Tidy(); err != nil {
+		return fmt.Errorf("badgerstore: %w", err)
 	}
-	select {
-	case err := <-closed:
-		d.manifest.forget()
+	highest, err := d.removeUnused()
+	if err != nil {
 		return err
-	case <-time.After(closeTimeout):
-		d.stuck = true
-		return errors.New("badgerstore: badger does not close, and all is in the log")
 	}
+	d.nextID.Store(highest)
+	if exists(d.dir, listName) {
+		err = d.empty()
+		if errors.Is(err, storage.ErrFull) {
+			d.log.Warn("badgerstore: what only the log has stays there, since the disk is full", "error", err)
+			err = nil
+		}
+		return err
+	}
+	// The log is there before the list is: without it there is no store.
+	if err := errors.Join(d.restartLog(), syncPath(d.dir)); err != nil {
+		return err
+	}
+	return d.install(edit{}, 0, func() {})
 }
 
-// openBadger opens badger, whose errors may be panics.
-func openBadger(opts badger.Options) (db *badger.DB, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			db, err = nil, translated("open "+opts.Dir, fmt.Errorf("%v", r))
-		}
-	}()
-	if db, err = badger.OpenManaged(opts); err != nil {
-		return nil, translated("open "+opts.Dir, err)
+// removeUnused removes files that a crash has left, or an earlier version, and returns
+// the highest number of a table or large value. All that the tables refer to must be
+// there.
+func (d *database) removeUnused() (highest uint64, err error) {
+	tables, err := numbered(d.dir, tableExtension)
+	if err != nil {
+		return 0, err
 	}
-	return db, nil
+	blobs, err := numbered(d.dir, blobExtension)
+	if err != nil {
+		return 0, err
+	}
+	used := map[uint64]bool{}
+	for _, t := range d.tables.all() {
+		used[t.id] = true
+	}
+	unused := earlierFiles(d.dir)
+	for _, id := range tables {
+		if !used[id] {
+			unused = append(unused, tableName(id))
+		}
+	}
+	for _, id := range blobs {
+		if !d.blobs[id] {
+			unused = append(unused, blobName(id))
+		}
+	}
+	for id := range d.blobs {
+		if _, found := slices.BinarySearch(blobs, id); !found {
+			return 0, fmt.Errorf("badgerstore: %s: %w", d.dir, damage{file: blobName(id), block: -1, reason: "the file is missing"})
+		}
+	}
+	for _, name := range unused {
+		if err := os.Remove(filepath.Join(d.dir, name)); err != nil {
+			return 0, err
+		}
+	}
+	d.blobs = nil
+	return slices.Max(append(slices.Concat(tables, blobs), 0)), nil
 }
 
-// closeBadger closes badger, whose errors may be panics.
-func closeBadger(db *badger.DB) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = translated("close", fmt.Errorf("%v", r))
-		}
-	}()
-	if err := db.Close(); err != nil {
-		return translated("close", err)
+// numbered returns the numbers of the files with an extension, ascending.
+func numbered(dir, extension string) ([]uint64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	var ids []uint64
+	for _, e := range entries {
+		digits, ok := strings.CutSuffix(e.Name(), extension)
+		if id, err := strconv.ParseUint(digits, 10, 64); ok && err == nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
 }
 
 func exists(dir, name string) bool {
-	_, err := os.Lstat(dir + string(os.PathSeparator) + name)
+	_, err := os.Lstat(filepath.Join(dir, name))
 	return err == nil
 }

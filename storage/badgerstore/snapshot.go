@@ -1,130 +1,110 @@
 package badgerstore
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-
-	"github.com/dgraph-io/badger/v4"
 
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
-// lookups is how often a value is looked for whose place in the value log turns
-// out to be gone, because it was moved meanwhile.
-const lookups = 3
-
-// snapshot is a view of badger at one version.
+// snapshot is the store at one moment. What it refers to is not changed.
 type snapshot struct {
-	db   *badger.DB
-	txn  *badger.Txn
-	gone *lostKeys
+	*database
+	trees  []*txn.Tree // of memtables, the newest first
+	tables *tableSet   // in place of the database's, which changes
 }
 
 // Get implements occ.Snapshot.
 func (s *snapshot) Get(key []byte) ([]byte, error) {
-	if err := s.gone.of(key); err != nil {
-		return nil, err
-	}
-	for range lookups {
-		item, err := s.txn.Get(key)
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			return nil, storage.ErrNotFound
-		}
-		if err != nil {
-			return nil, translated("get", err)
-		}
-		if value, ok, err := read(item); ok || err != nil {
-			return value, err
+	for _, tree := range s.trees {
+		if w, ok := tree.Get(key); ok {
+			if w.Deleted {
+				return nil, storage.ErrNotFound
+			}
+			return append(make([]byte, 0, len(w.Value)), w.Value...), nil
 		}
 	}
-	return nil, fmt.Errorf("badgerstore: %w: a value cannot be read from the value log", storage.ErrDamaged)
+	value, err := []byte(nil), error(storage.ErrNotFound)
+	s.tables.candidates(key, func(t *table) bool {
+		entry, found, failed := t.get(key)
+		switch {
+		case failed != nil:
+			err = failed
+		case !found:
+			return true
+		case entry.Meta&metaDeleted == 0:
+			value, err = valueOf(entry, s.readBlob)
+		}
+		return false
+	})
+	return value, err
 }
 
-// read returns the value of the item, or false where the value log has it no
-// longer or it is damaged: badger only logs that, and returns an empty value.
-func read(item *badger.Item) ([]byte, bool, error) {
-	value, err := item.ValueCopy(nil)
-	if err != nil {
-		return nil, false, translated("read value", err)
-	}
-	if len(value) == 0 && item.ValueSize() > 0 {
-		return nil, false, nil
-	}
-	return value, true, nil
-}
+func (s *snapshot) readBlob(ref blobRef) ([]byte, error) { return readBlob(s.dir, ref) }
 
 // Iterate implements occ.Snapshot.
 func (s *snapshot) Iterate(start, end []byte, reverse bool) occ.Iterator {
-	it := s.txn.NewIterator(badger.IteratorOptions{Reverse: reverse, Prefix: common(start, end)})
-	return &iterator{it: it, snapshot: s, start: start, end: end, reverse: reverse}
+	tables := s.tables.sources(start, end, reverse, reading{s.readBlob, s.lost})
+	sources := make([]txn.Source, 0, len(s.trees)+len(tables))
+	for _, tree := range s.trees {
+		sources = append(sources, tree.Iterate(start, end, reverse))
+	}
+	for _, t := range tables {
+		sources = append(sources, t)
+	}
+	i := &iterator{Merge: txn.NewMerge(reverse, sources...), tables: tables, lost: s.lost}
+	if s.unlisted {
+		i.Newer = newerEntry
+	}
+	return i
+}
+
+// newerEntry compares entries of tables of which it is not known which hide which.
+func newerEntry(a, earlier txn.Source) bool {
+	table, ok := earlier.(*tableSource)
+	return ok && tableSourceOf(a).version() > table.version()
 }
 
 // Close implements occ.Snapshot.
-func (s *snapshot) Close() { s.txn.Discard() }
+func (s *snapshot) Close() { s.release(s.tables) }
 
-// common returns what both keys begin with, and so all keys between them.
-func common(a, b []byte) []byte {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return a[:n]
-}
-
-// iterator walks over a range of a snapshot.
+// iterator walks over a range of a snapshot. It is an occ.Iterator.
 type iterator struct {
-	it               *badger.Iterator
-	snapshot         *snapshot
-	start, end       []byte
-	reverse, started bool
+	*txn.Merge
+	tables []closer
+	lost   func(error) // see settings
 }
 
 // Next implements occ.Iterator.
 func (i *iterator) Next() (bool, error) {
-	if !i.started {
-		if err := i.snapshot.gone.within(i.start, i.end); err != nil {
-			return false, err
+	for {
+		more, err := i.Merge.Next()
+		if !more || err != nil {
+			return more, err
+		}
+		if !i.Deleted() && i.readable() {
+			return true, nil
 		}
 	}
-	return i.next(), nil
 }
 
-func (i *iterator) next() bool {
-	switch {
-	case i.started:
-		i.it.Next()
-	case i.reverse:
-		// Badger goes to the last key up to the end, the end included.
-		i.it.Seek(i.end)
-		if i.it.Valid() && bytes.Equal(i.Key(), i.end) {
-			i.it.Next()
-		}
-	default:
-		i.it.Seek(i.start)
+// readable reports whether the value can be read, where damage is tolerated.
+func (i *iterator) readable() bool {
+	if i.lost == nil {
+		return true
 	}
-	i.started = true
-	if !i.it.Valid() {
+	_, err := i.Value()
+	if errors.Is(err, storage.ErrDamaged) {
+		i.lost(err)
 		return false
 	}
-	if i.reverse {
-		return bytes.Compare(i.Key(), i.start) >= 0
-	}
-	return bytes.Compare(i.Key(), i.end) < 0
-}
-
-// Key implements occ.Iterator.
-func (i *iterator) Key() []byte { return i.it.Item().Key() }
-
-// Value implements occ.Iterator.
-func (i *iterator) Value() ([]byte, error) {
-	item := i.it.Item()
-	if value, ok, err := read(item); ok || err != nil {
-		return value, err
-	}
-	return i.snapshot.Get(item.KeyCopy(nil))
+	return true
 }
 
 // Close implements occ.Iterator.
-func (i *iterator) Close() { i.it.Close() }
+func (i *iterator) Close() {
+	for _, t := range i.tables {
+		t.close()
+	}
+}

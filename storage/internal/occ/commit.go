@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
@@ -55,8 +56,9 @@ type committer struct {
 	// Of the one that leads.
 	version uint64
 	log     log
-	failed  error     // why nothing can be written any more
 	group   []*commit // reused
+
+	failed atomic.Pointer[error] // why nothing can be written any more
 }
 
 // enter lets a commit wait and reports whether it leads.
@@ -111,8 +113,8 @@ func (c *committer) apply(group []*commit) {
 	room := c.room()
 	for _, w := range group {
 		switch {
-		case c.failed != nil:
-			w.done <- c.failed
+		case c.failed.Load() != nil:
+			w.done <- *c.failed.Load()
 		case room(w.reserved) != nil:
 			w.done <- room(w.reserved)
 		case c.log.conflicts(w) || together.conflicts(w):
@@ -136,7 +138,8 @@ func (c *committer) apply(group []*commit) {
 	case !errors.Is(err, ErrRefused):
 		// Whether the writes are there is unknown. A later version would bring
 		// them to light, so there is none before the database is opened again.
-		c.failed = fmt.Errorf("storage: no writes until the store is opened again: %w", err)
+		failed := fmt.Errorf("storage: no writes until the store is opened again: %w", err)
+		c.failed.Store(&failed)
 	}
 	for _, w := range accepted {
 		w.done <- err
@@ -148,10 +151,18 @@ func (c *committer) apply(group []*commit) {
 func (c *committer) write(version uint64, writes []Write) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("storage: a write panicked: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("%w: a write panicked: %v\n%s", storage.ErrFailed, p, debug.Stack())
 		}
 	}()
 	return c.store.db.Apply(version, writes)
+}
+
+// Failed returns why nothing can be written before the store is opened again, or nil.
+func (s *Store) Failed() error {
+	if err := s.committer.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // room returns what the database says about its room, asked at most once for

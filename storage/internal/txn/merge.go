@@ -2,110 +2,110 @@ package txn
 
 import "bytes"
 
-// Source is what a [Merge] needs of an iterator. See [Iterator].
+// Source is an ordered input of a [Merge]. It begins before its first entry.
 type Source interface {
+	// Next moves to the next entry and says whether there is one. The error
+	// ends the iteration.
 	Next() (bool, error)
+
+	// Key returns the key, valid until the next call of Next.
 	Key() []byte
+
+	// Deleted reports whether the entry is a tombstone.
+	Deleted() bool
+
+	// Value returns the value as bytes of the caller's, never nil.
 	Value() ([]byte, error)
 }
 
-// Merge walks over the writes of a tree and over what lies under them, in the order
-// of their keys: a write hides what is under it with its key. It begins before the
-// first. The zero value is empty.
+// Merge walks over several sources in the order of their keys. Of entries with the
+// same key only that of the first source counts. It begins before the first entry.
 type Merge struct {
-	under           Source        // nil: nothing
-	over            *TreeIterator // nil: nothing
-	reverse         bool
-	underAt, overAt place
-	own             bool // it is at a write
+	// Newer, if set, reports whether the present entry of a source counts rather than
+	// that of an earlier one with the same key.
+	Newer func(a, earlier Source) bool
+
+	// Shadowed, if set, is called with each source whose present entry is hidden by
+	// an entry of an earlier source.
+	Shadowed func(Source)
+
+	sources []Source
+	states  []sourceState
+	reverse bool
+	current int
 }
 
-// NewMerge returns a Merge of both over the same range, in the same order.
-func NewMerge(over *TreeIterator, under Source, reverse bool) *Merge {
-	return &Merge{under: under, over: over, reverse: reverse}
+// NewMerge returns a Merge of sources over the same range, all in the same order.
+func NewMerge(reverse bool, sources ...Source) *Merge {
+	return &Merge{sources: sources, states: make([]sourceState, len(sources)), reverse: reverse}
 }
 
-// place is where an iterator stands.
-type place uint8
+// sourceState says where a source of a merge stands.
+type sourceState uint8
 
 const (
-	due     place = iota // before the next entry, which is still to be asked for
-	onEntry              // on an entry that was not consumed
+	consumed sourceState = iota // the present entry was used, or there is none yet
+	waiting                     // on an entry that is still to be used
 	atEnd
 )
 
-// Next moves to the next key, which may be a deleted one, and says whether there is
+// Next moves to the next key, which may be a tombstone, and says whether there is
 // one. The error ends the iteration.
 func (m *Merge) Next() (bool, error) {
-	if err := m.fill(); err != nil || m.underAt == atEnd && m.overAt == atEnd {
-		return false, err
+	m.current = -1
+	for i, s := range m.sources {
+		if m.states[i] == consumed {
+			more, err := s.Next()
+			if err != nil {
+				return false, err
+			}
+			m.states[i] = waiting
+			if !more {
+				m.states[i] = atEnd
+			}
+		}
+		if m.states[i] == waiting && (m.current < 0 || m.before(s, m.sources[m.current])) {
+			m.current = i
+		}
 	}
-	m.choose()
+	if m.current < 0 {
+		return false, nil
+	}
+	m.consume()
 	return true, nil
 }
 
-// fill moves both iterators to their next entry where the present one was
-// consumed.
-func (m *Merge) fill() error {
-	if m.underAt == due {
-		m.underAt = atEnd
-		if m.under != nil {
-			more, err := m.under.Next()
-			if err != nil {
-				return err
-			}
-			if more {
-				m.underAt = onEntry
-			}
-		}
+// before reports whether a's entry comes before b's, which is an earlier source.
+func (m *Merge) before(a, b Source) bool {
+	order := bytes.Compare(a.Key(), b.Key())
+	if order == 0 {
+		return m.Newer != nil && m.Newer(a, b)
 	}
-	if m.overAt == due {
-		m.overAt = atEnd
-		if m.over != nil && m.over.Next() {
-			m.overAt = onEntry
-		}
-	}
-	return nil
+	return order > 0 == m.reverse
 }
 
-// choose consumes the next entry in order.
-func (m *Merge) choose() {
-	order := 0
-	switch {
-	case m.overAt == atEnd:
-		order = -1
-	case m.underAt == atEnd:
-		order = 1
-	default:
-		order = bytes.Compare(m.under.Key(), m.over.Key())
-		if m.reverse {
-			order = -order
+// consume marks the present entry and those that it hides as used.
+func (m *Merge) consume() {
+	key := m.sources[m.current].Key()
+	m.states[m.current] = consumed
+	for i := range m.sources {
+		if m.states[i] == waiting && bytes.Equal(m.sources[i].Key(), key) {
+			m.states[i] = consumed
+			if m.Shadowed != nil {
+				m.Shadowed(m.sources[i])
+			}
 		}
 	}
-	if order <= 0 {
-		m.underAt = due
-	}
-	if order >= 0 {
-		m.overAt = due
-	}
-	m.own = order >= 0
 }
 
-// Deleted says whether the present key was deleted by a write.
-func (m *Merge) Deleted() bool { return m.own && m.over.Write().Deleted }
+// Current returns the source of the present entry.
+func (m *Merge) Current() Source { return m.sources[m.current] }
+
+// Deleted reports whether the present entry is a tombstone.
+func (m *Merge) Deleted() bool { return m.Current().Deleted() }
 
 // Key returns the key, valid until the next call of Next.
-func (m *Merge) Key() []byte {
-	if m.own {
-		return m.over.Key()
-	}
-	return m.under.Key()
-}
+func (m *Merge) Key() []byte { return m.Current().Key() }
 
 // Value returns the value as bytes of the caller's, never nil.
-func (m *Merge) Value() ([]byte, error) {
-	if m.own {
-		return copied(m.over.Write().Value), nil
-	}
-	return m.under.Value()
-}
+func (m *Merge) Value() ([]byte, error) { return m.Current().Value() }

@@ -36,20 +36,27 @@ func (t *Tx) open(r storage.Range) (*cursor, error) {
 	if t.cursor != nil {
 		return nil, ErrScan
 	}
-	c := &cursor{tx: t, r: r}
+	c := &cursor{tx: t, r: r, merge: NewMerge(r.Reverse)}
 	if !(Span{r.Start, r.End}).Empty() {
+		var sources []Source
 		if t.writes != nil {
-			c.merge.over = t.writes.Copy().Iterate(r.Start, r.End, r.Reverse)
+			sources = append(sources, t.writes.Copy().Iterate(r.Start, r.End, r.Reverse))
 			if r.Limit > 0 {
 				r.Limit += t.writes.Len() // as many may be hidden
 			}
 		}
 		c.stored = t.reader.Iterate(r)
-		c.merge.under, c.merge.reverse = c.stored, r.Reverse
+		c.merge = NewMerge(r.Reverse, append(sources, undeleted{c.stored})...)
 	}
 	t.cursor = c
 	return c, nil
 }
+
+// undeleted is an Iterator, which has no tombstones, as a Source.
+type undeleted struct{ Iterator }
+
+// Deleted implements Source.
+func (undeleted) Deleted() bool { return false }
 
 // cursor is an open scan: what the reader yields merged with what the
 // transaction had written when the scan began.
@@ -57,7 +64,7 @@ type cursor struct {
 	tx                *Tx
 	r                 storage.Range
 	stored            Iterator // nil for an empty range
-	merge             Merge
+	merge             *Merge
 	yielded           int
 	last              []byte // the key yielded last
 	exhausted, closed bool

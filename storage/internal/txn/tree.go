@@ -70,8 +70,8 @@ type TreeIterator struct {
 	reverse, started bool
 }
 
-// Next moves to the next write and says whether there is one.
-func (i *TreeIterator) Next() bool { return i.step() && i.span.Contains(i.Key()) }
+// Next implements Source.
+func (i *TreeIterator) Next() (bool, error) { return i.step() && i.span.Contains(i.Key()), nil }
 
 func (i *TreeIterator) step() bool {
 	first := !i.started
@@ -90,5 +90,11 @@ func (i *TreeIterator) step() bool {
 // Write returns the present write, its bytes still the tree's.
 func (i *TreeIterator) Write() Write { return *i.iter.Item() }
 
-// Key returns the key, still the tree's.
+// Key implements Source.
 func (i *TreeIterator) Key() []byte { return i.iter.Item().Key }
+
+// Deleted implements Source.
+func (i *TreeIterator) Deleted() bool { return i.iter.Item().Deleted }
+
+// Value implements Source.
+func (i *TreeIterator) Value() ([]byte, error) { return copied(i.iter.Item().Value), nil }

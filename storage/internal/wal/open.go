@@ -31,7 +31,22 @@ func Open(opts Options) (*Log, error) {
 	if err := l.walk(func(s segment) { l.segments = append(l.segments, s) }, nil); err != nil {
 		return l, err
 	}
-	return l, l.findSpares()
+	if opts.ReadOnly {
+		return l, nil
+	}
+	return l, l.Tidy()
+}
+
+// Tidy removes the file of a segment that a crash has cut short when it was made, and
+// looks for files that can become segments.
+func (l *Log) Tidy() error {
+	for _, name := range l.unbegun {
+		if err := l.opts.FS.Remove(name); err != nil {
+			return err
+		}
+	}
+	l.unbegun = nil
+	return l.findSpares()
 }
 
 // findSpares looks for files that can become segments, and removes those beyond
@@ -99,7 +114,8 @@ func (w *walker) segment(name string, last bool, begin func(segment)) error {
 	s, ok := parseHeader(data)
 	switch {
 	case !ok && last && nextRecord(data, block, nil) < 0:
-		return w.log.opts.FS.Remove(name) // a crash when it was made: nothing was acknowledged in it
+		w.log.unbegun = []string{name} // a crash when it was made: nothing was acknowledged in it
+		return nil
 	case !ok || s.name() != name:
 		if err := w.damaged(name, 0, "the header cannot be read"); err != nil {
 			return err

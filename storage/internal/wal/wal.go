@@ -79,6 +79,10 @@ type Options struct {
 	// for each such place, instead of refusing to open.
 	Salvage bool
 	Lost    func(error)
+
+	// ReadOnly lets Open change nothing in the directory. Before the first Start there
+	// must be a call of Tidy then.
+	ReadOnly bool
 }
 
 const (
@@ -96,6 +100,7 @@ type Log struct {
 	mu       sync.Mutex
 	segments []segment // by number; the last is written to once active
 	spares   []string  // names of files
+	unbegun  []string  // names of files that have no header
 	last     uint64    // version of the last record; before the first, one less than its
 	file     File      // the last segment's, nil before Start
 	end      int64     // where its next record goes
