@@ -222,10 +222,12 @@ func TestWhatRefusesARequest(t *testing.T) {
 		want *fault.Error
 		call func(e *env, req *chat.Request)
 	}{
-		{"the model exists", &fault.Error{Kind: fault.NotFound, Code: "model_not_found", Param: "model", Message: `No generation model found with id "gpt".`},
+		{"the model exists", &fault.Error{Kind: fault.NotFound, Code: "model_not_found", Param: "model", Message: `No generation model found with id "gpt". Available: svc-preview.`},
 			func(e *env, req *chat.Request) { req.Model = "gpt" }},
-		{"the model generates", &fault.Error{Kind: fault.NotFound, Code: "model_not_found", Param: "model", Message: `No generation model found with id "svc-snap-preview".`},
+		{"the model generates", &fault.Error{Kind: fault.NotFound, Code: "model_not_found", Param: "model", Message: `No generation model found with id "svc-snap-preview". Available: svc-preview.`},
 			func(e *env, req *chat.Request) { req.Model = model.DefaultDecider }},
+		{"models of other keys are not named", &fault.Error{Kind: fault.NotFound, Code: "model_not_found", Param: "model", Message: `No generation model found with id "gpt".`},
+			func(e *env, req *chat.Request) { req.Model, e.caller.Models = "gpt", []string{"other"} }},
 		{"the key may use the model", &fault.Error{Kind: fault.Denied, Code: "model_access_denied", Param: "model", Message: `This API key may not use the model "svc-preview".`},
 			func(e *env, req *chat.Request) { e.caller.Models = []string{"other"} }},
 		{"there are credits", &fault.Error{Kind: fault.NoCredits, Code: "insufficient_credits", Message: "The organization has no credits left."},

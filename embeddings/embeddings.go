@@ -51,7 +51,7 @@ func (s *Service) Embed(ctx context.Context, caller accounts.Caller, req *Reques
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	info, err := s.models.Embeds(req.Model)
+	info, err := s.models.Embeds(req.Model, caller.Models)
 	if err != nil {
 		return nil, err
 	}

@@ -349,7 +349,7 @@ func TestInvalidChats(t *testing.T) {
 
 func TestOtherErrorsOfChats(t *testing.T) {
 	s := newChatServer(t)
-	s.want("POST", chatPath, strings.Replace(chatBody(""), "svc-preview", "gpt", 1), 404, errorJSON("model", "model_not_found", `No generation model found with id "gpt".`))
+	s.want("POST", chatPath, strings.Replace(chatBody(""), "svc-preview", "gpt", 1), 404, errorJSON("model", "model_not_found", `No generation model found with id "gpt". Available: svc-preview.`))
 	s.want("POST", chatPath, chatBody(`"max_tokens":393216`), 400, errorJSON("", "context_length_exceeded",
 		"The prompt has 9 tokens and asks for up to 393216 more, but the model's context window is 393216 tokens."))
 	s.want("POST", chatPath, `{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"file","file_id":"file_1"}]}]}`, 404,

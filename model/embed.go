@@ -43,17 +43,15 @@ func (m *Models) Embed(ctx context.Context, req *EmbedRequest) (*Embeddings, err
 	return m.embedder.Embed(ctx, req)
 }
 
-// Embeds returns the model with an ID for embeddings, or a NotFound error that
-// names the field model.
-func (m *Models) Embeds(id string) (Info, error) {
+// Embeds returns the model with an ID for embeddings. The NotFound error is as that
+// of [Models.Generator].
+func (m *Models) Embeds(id string, allowed []string) (Info, error) {
 	if id == "" {
 		return Info{}, fault.Invalidf("model", "model is required.")
 	}
 	info, ok := m.Find(id)
 	if !ok || !info.Embeds || m.embedder == nil {
-		e := fault.Missing(CodeNotFound, "embedding model", id)
-		e.Param = "model"
-		return Info{}, e
+		return Info{}, m.missing("embedding model", id, func(i Info) bool { return i.Embeds && m.embedder != nil && isAllowed(i.ID, allowed) })
 	}
 	return info, nil
 }

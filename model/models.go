@@ -3,6 +3,8 @@ package model
 import (
 	"context"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc/driver"
 	"github.com/seed-506d8e5d/svc/fault"
@@ -106,19 +108,43 @@ func (m *Models) Find(id string) (Info, bool) {
 	return Info{}, false
 }
 
-// Generator returns the model with an ID for generation, or a NotFound error
-// that names the field model.
-func (m *Models) Generator(id string) (Info, error) {
+// Generator returns the model with an ID for generation. The NotFound error has the
+// param model and names models that there are, as far as they are among allowed;
+// nil allows all.
+func (m *Models) Generator(id string, allowed []string) (Info, error) {
 	if id == "" {
 		return Info{}, fault.Invalidf("model", "model is required.")
 	}
 	info, ok := m.Find(id)
 	if !ok || !info.Generates {
-		e := fault.Missing(CodeNotFound, "generation model", id)
-		e.Param = "model"
-		return Info{}, e
+		return Info{}, m.missing("generation model", id, func(i Info) bool { return i.Generates && isAllowed(i.ID, allowed) })
 	}
 	return info, nil
+}
+
+func isAllowed(id string, allowed []string) bool {
+	return allowed == nil || slices.Contains(allowed, id)
+}
+
+// missing is the NotFound error of a model ID that nothing serves. It names the
+// first models that fit.
+func (m *Models) missing(what, id string, fits func(Info) bool) error {
+	const most = 10
+	var ids []string
+	for _, info := range m.List() {
+		if fits(info) && len(ids) <= most {
+			ids = append(ids, info.ID)
+		}
+	}
+	if len(ids) > most {
+		ids[most] = "…"
+	}
+	e := fault.Missing(CodeNotFound, what, id)
+	e.Param = "model"
+	if len(ids) > 0 {
+		e.Message += " Available: " + strings.Join(ids, ", ") + "."
+	}
+	return e
 }
 
 // CountTokens returns the length of a prompt in tokens, or any number above the

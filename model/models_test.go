@@ -21,14 +21,14 @@ func (anything) Model(id string) (model.Info, bool) {
 func TestLongModelIDs(t *testing.T) {
 	models := model.Use(anything{modeltest.New()})
 	name := strings.Repeat("m", model.MaxID)
-	if _, err := models.Generator(name); err != nil {
+	if _, err := models.Generator(name, nil); err != nil {
 		t.Error(err)
 	}
-	_, err := models.Generator(name + "m")
+	_, err := models.Generator(name+"m", nil)
 	if !fault.Is(err, fault.NotFound) || len(err.Error()) > 300 {
 		t.Errorf("got %v", err)
 	}
-	if _, err := models.Embeds(name + "m"); !fault.Is(err, fault.NotFound) {
+	if _, err := models.Embeds(name+"m", nil); !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v", err)
 	}
 }

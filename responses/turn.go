@@ -134,7 +134,7 @@ func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Reques
 	if err != nil {
 		return nil, err
 	}
-	info, err := s.models.Generator(req.Model)
+	info, err := s.models.Generator(req.Model, caller.Models)
 	if err != nil {
 		return nil, err
 	}
