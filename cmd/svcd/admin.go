@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
@@ -27,9 +28,7 @@ func organizationCommands() []command {
 		{"org update", "ID", "change an organization's name, limits or zero data retention", updateOrganization},
 		{"org suspend", "ID", "refuse all requests of an organization", setStatus("suspended")},
 		{"org activate", "ID", "end the suspension of an organization", setStatus("active")},
-		{"org delete", "ID", "delete an organization with its keys and all that is stored for it", plain(func(ctx context.Context, s *session, args []string) error {
-			return s.remove(ctx, organizationPath(args[0]), args[0]+" and all that belonged to it is deleted.")
-		})},
+		{"org delete", "ID", "delete an organization with its keys and all that is stored for it", deleteOrganization},
 	}
 }
 
@@ -61,6 +60,32 @@ func (s *session) remove(ctx context.Context, path, done string) error {
 	}
 	_, err = fmt.Fprintln(s.stdout, done)
 	return err
+}
+
+// deleteOrganization asks before it deletes, unless -yes was given.
+func deleteOrganization(flags *flag.FlagSet) action {
+	yes := flags.Bool("yes", false, "do not ask")
+	return func(ctx context.Context, s *session, args []string) error {
+		if !*yes {
+			if err := s.confirm(args[0]); err != nil {
+				return err
+			}
+		}
+		return s.remove(ctx, organizationPath(args[0]), args[0]+" and all that belonged to it is deleted.")
+	}
+}
+
+// confirm asks for the ID of what is going to be deleted.
+func (s *session) confirm(id string) error {
+	fmt.Fprintf(s.stderr, "This deletes %s with its keys, files, conversations and responses for ever. Type %s to go on: ", id, id)
+	answer, err := bufio.NewReader(s.stdin).ReadString('\n')
+	if strings.TrimSpace(answer) == id {
+		return nil
+	}
+	if err != nil {
+		fmt.Fprintln(s.stderr)
+	}
+	return fmt.Errorf("%s was not deleted: it was not confirmed; -yes deletes without asking", id)
 }
 
 // plain is the preparation of a command without flags of its own.
@@ -245,15 +270,17 @@ func (s *session) organization(ctx context.Context, method, path string, body an
 	return err
 }
 
-// show makes a request that is answered with an object, prints that, and, for
-// people, returns it.
+// show makes a request that is answered with an object, prints that and returns it.
 func show[T any](ctx context.Context, s *session, method, path string, body any, heading string, row func(T) string) (shown T, err error) {
 	data, err := s.call(ctx, method, path, body)
-	if err != nil || s.json {
-		return shown, s.raw(data, err)
+	if err != nil {
+		return shown, err
 	}
 	if err := json.Unmarshal(data, &shown); err != nil {
 		return shown, err
+	}
+	if s.json {
+		return shown, s.raw(data, nil)
 	}
 	return shown, s.table(heading, []string{row(shown)})
 }
@@ -390,7 +417,11 @@ func setStatus(status string) func(*flag.FlagSet) action {
 
 func addCredits(sign string) func(*flag.FlagSet) action {
 	return plain(func(ctx context.Context, s *session, args []string) error {
-		return s.organization(ctx, "POST", organizationPath(args[0])+"/credits", map[string]any{"amount": sign + args[1]})
+		o, err := show(ctx, s, "POST", organizationPath(args[0])+"/credits", map[string]any{"amount": sign + args[1]}, organizationHeading, organization.row)
+		if err == nil && strings.HasPrefix(o.Credits, "-") {
+			_, err = fmt.Fprintf(s.stderr, "The balance is below zero: requests of %s are refused until credits are added.\n", o.ID)
+		}
+		return err
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 )
@@ -48,7 +49,7 @@ func commands() []command {
 // command runs the command that the arguments name.
 func (e environment) command(ctx context.Context) error {
 	if e.args[0] == "help" {
-		e.help(commands())
+		help(e.stdout, append(localCommands(), commands()...))
 		return nil
 	}
 	var near []command
@@ -65,16 +66,27 @@ func (e environment) command(ctx context.Context) error {
 	if near == nil {
 		return fmt.Errorf("there is no command %q; svcd help lists them", e.args[0])
 	}
-	e.help(near)
-	return errShown
+	help(e.stderr, near)
+	return fmt.Errorf("svcd %s needs one of the words above", e.args[0])
+}
+
+// localCommands are the commands that need no server and are not in the table.
+func localCommands() []command {
+	return []command{
+		{words: "", args: "[flags]", help: "serve; svcd -help lists the flags"},
+		{words: "extract", args: "FILE…", help: "print documents as a model sees them, without a server"},
+		{words: "check-config", args: "FILE", help: "say what is wrong with a configuration file"},
+		{words: "version", help: "say which commit svcd was built from"},
+		{words: "help", help: "list the commands"},
+	}
 }
 
 // help prints a table of commands.
-func (e environment) help(list []command) {
-	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+func help(out io.Writer, list []command) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	defer w.Flush()
 	for _, c := range list {
-		fmt.Fprintf(w, "svcd %s\t%s\n", strings.TrimSpace(c.words+" "+c.args), c.help)
+		fmt.Fprintf(w, "%s\t%s\n", strings.Join(strings.Fields("svcd "+c.words+" "+c.args), " "), c.help)
 	}
 }
 
@@ -124,12 +136,20 @@ func parse(flags *flag.FlagSet, args []string) ([]string, error) {
 	}
 }
 
-// parseFlags reads the flags that come first. What is wrong with them was shown
-// when it returns, and the help where it was asked for.
+// parseFlags reads the flags that come first. It prints the help where the
+// arguments ask for it and returns [flag.ErrHelp].
 func parseFlags(flags *flag.FlagSet, args []string) error {
+	out, usage := flags.Output(), flags.Usage
+	flags.SetOutput(io.Discard) // package flag prints the whole help with every error
+	flags.Usage = func() {}
 	err := flags.Parse(args)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		return fmt.Errorf("%w: %w", errShown, err)
+	flags.SetOutput(out)
+	flags.Usage = usage
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		usage()
+	case err != nil:
+		return fmt.Errorf("%w; %s -help lists the flags", err, flags.Name())
 	}
 	return err
 }

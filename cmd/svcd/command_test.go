@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
@@ -52,7 +51,7 @@ func svcd(t *testing.T, url, line string) (stdout, stderr string, err error) {
 	}
 	variables := map[string]string{"SVC_URL": url, "SVC_ADMIN_KEY": testAdminKey}
 	var out, errs bytes.Buffer
-	e := environment{args: args, getenv: func(name string) string { return variables[name] }, stdout: &out, stderr: &errs}
+	e := environment{args: args, getenv: func(name string) string { return variables[name] }, stdin: strings.NewReader("no\n"), stdout: &out, stderr: &errs}
 	err = e.run(t.Context())
 	return out.String(), errs.String(), err
 }
@@ -117,6 +116,10 @@ func TestCommands(t *testing.T) {
 			"org_01  Team C  active  $10      none          9           7           no              for ever   " + created, ""},
 		{"org update org_01 -json -concurrent-requests 0", `{"id":"org_01","object":"organization","name":"Team C","status":"active",` +
 			`"zero_data_retention":false,"credits":"10","requests_per_minute":0,"tokens_per_minute":9,"created_at":1700000000}` + "\n", ""},
+		{"credits take org_01 11", organizations +
+			"org_01  Team C  active  $-1      none          9           none        no              for ever   " + created, "The balance is below zero: requests of org_01 are refused until credits are added.\n"},
+		{"credits add org_01 11 -json", `{"id":"org_01","object":"organization","name":"Team C","status":"active",` +
+			`"zero_data_retention":false,"credits":"10","requests_per_minute":0,"tokens_per_minute":9,"created_at":1700000000}` + "\n", ""},
 	} {
 		stdout, stderr, err := svcd(t, url, c.line)
 		stdout = keyPattern.ReplaceAllString(stdout, "KEY")
@@ -154,13 +157,18 @@ func TestCommandErrors(t *testing.T) {
 		{"key update key_none -budget 1", `No API key found with id "key_none". (api_key_not_found)`},
 		{"key create", "-org is required: a key without an organization may do nothing"},
 		{"org list -admin-key wrong", "The admin key is missing or invalid. (invalid_api_key)"},
+		{"org delete org_none", "org_none was not deleted: it was not confirmed; -yes deletes without asking"},
+		{"org delete org_none -yes", `No organization found with id "org_none". (organization_not_found)`},
+		{"files upload -key k missing.pdf", "missing.pdf: no such file or directory"},
+		{"files upload -key k missing", "missing: no such file or directory"},
+		{"org list -limit many", `invalid value "many" for flag -limit: parse error; svcd org list -help lists the flags`},
 		{"-addr x extra", "a command comes before the flags: svcd extra"},
 	} {
 		if _, _, err := svcd(t, url, c.line); err == nil || err.Error() != c.want {
 			t.Errorf("svcd %s: got the error %v, want %s", c.line, err, c.want)
 		}
 	}
-	if stdout, _, err := svcd(t, url, "credits"); !errors.Is(err, errShown) || strings.Count(stdout, "\n") != 2 {
-		t.Errorf("svcd credits: got %v and\n%s", err, stdout)
+	if _, stderr, err := svcd(t, url, "credits"); err == nil || strings.Count(stderr, "\n") != 2 {
+		t.Errorf("svcd credits: got %v and\n%s", err, stderr)
 	}
 }

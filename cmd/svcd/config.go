@@ -79,6 +79,12 @@ func (e environment) config() (config, error) {
 	flags.DurationVar(&c.grace, "grace", 5*time.Minute, "how long running requests may go on after SIGTERM")
 	flags.DurationVar(&c.drain, "drain", 0, "how long /readyz says 503 after SIGTERM before the listener closes")
 
+	flags.Usage = func() {
+		fmt.Fprintln(e.stderr, "svcd [flags]: serve. svcd COMMAND -help says more about one of the commands:")
+		help(e.stderr, append(localCommands(), commands()...))
+		fmt.Fprintln(e.stderr, "\nFlags of the server, each with its environment variable:")
+		flags.PrintDefaults()
+	}
 	if err := e.setFlags(flags); err != nil {
 		return c, err
 	}
@@ -140,7 +146,7 @@ func (e environment) setFlags(flags *flag.FlagSet) error {
 		f.Usage += " (" + name + ")"
 		if value := e.getenv(name); value != "" && err == nil {
 			if setErr := f.Value.Set(value); setErr != nil {
-				err = fmt.Errorf("the environment variable %s: %w", name, setErr)
+				err = fmt.Errorf("the environment variable %s has the value %q: %w", name, value, setErr)
 			}
 		}
 	})

@@ -11,6 +11,9 @@ import (
 	"github.com/seed-506d8e5d/svc/model/openai"
 )
 
+// consolePath is where the console is.
+const consolePath = console.DefaultPrefix
+
 // minSecret is how many characters the secret of the console's sessions must have.
 const minSecret = 32
 
@@ -36,6 +39,10 @@ func (c config) withConsole(api http.Handler, service *svc.Service, key string, 
 	}
 	// A mux would redirect what the interface answers itself.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
+			http.Redirect(w, r, consolePath, http.StatusFound) // a person with a browser
+			return
+		}
 		if r.URL.Path == console.DefaultPrefix || strings.HasPrefix(r.URL.Path, console.DefaultPrefix+"/") {
 			pages.ServeHTTP(w, r)
 			return

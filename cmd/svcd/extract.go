@@ -136,17 +136,17 @@ func readFile(ctx context.Context, extractor files.Extractor, name string) extra
 }
 
 func readDocument(ctx context.Context, extractor files.Extractor, name string, r *extracted) (files.Extracted, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return files.Extracted{}, errors.Unwrap(err) // without the name, which stands before every error
+	}
+	defer f.Close()
 	mimeType := files.TypeByName(name)
 	format, err := files.FormatOf(mimeType)
 	if err != nil {
 		return files.Extracted{}, err
 	}
 	r.Format = string(format)
-	f, err := os.Open(name)
-	if err != nil {
-		return files.Extracted{}, err
-	}
-	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, files.MaxBytes+1))
 	if err != nil {
 		return files.Extracted{}, err

@@ -60,6 +60,9 @@ type uploading struct {
 type uploaded struct{ ID, Status, Filename string }
 
 func (u *uploading) run(ctx context.Context) error {
+	if _, err := os.Stat(u.path); err != nil {
+		return errors.Unwrap(err) // without the path, which stands before every error
+	}
 	if u.mimeType == "" {
 		if u.mimeType = files.TypeByName(u.path); u.mimeType == "" {
 			return errors.New("the name does not tell the type of the file; set -type")

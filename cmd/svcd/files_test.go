@@ -73,7 +73,7 @@ func TestUploadsThatFail(t *testing.T) {
 		{killKey, []string{"-type", "image/png", unknown}, "", unknown + `: Files of the type "image/png" are not supported; plain text, Markdown, CSV, TSV, JSON, JSONL, XML, PDF and Word documents are. (unsupported_file_type)`},
 		{killKey, []string{big}, "", big + ": The file is larger than 50 MB (50,000,000 bytes). (file_too_large)"},
 		{killKey, []string{"-type", "text/plain", dir}, "", dir + ": it is not a file"},
-		{killKey, []string{"no.txt"}, "", "no.txt: open no.txt: no such file or directory"},
+		{killKey, []string{"no.txt"}, "", "no.txt: no such file or directory"},
 		{killKey, nil, "", "it is called as: svcd files upload PATH…"},
 		{"", []string{unknown}, "", "no API key: set -key or SVC_API_KEY"},
 		{"wrong", []string{big}, "", big + ": "},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 
 	"github.com/seed-506d8e5d/svc/httpapi"
 )
@@ -30,7 +31,7 @@ func (c config) listen(ctx context.Context) (net.Listener, error) {
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.addr)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen: %w", err)
+		return nil, fmt.Errorf("cannot listen on %s, the -addr: %w; %s", c.addr, err, addressHint(err))
 	}
 	listener = httpapi.Listener(listener)
 	if most := connections(descriptors()); most > 0 {
@@ -40,6 +41,17 @@ func (c config) listen(ctx context.Context) (net.Listener, error) {
 		return tls.NewListener(listener, secure), nil
 	}
 	return listener, nil
+}
+
+// addressHint says what to do about an address that cannot be listened on.
+func addressHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "stop the program that has the port, or choose another -addr; port 0 picks a free one"
+	case errors.Is(err, syscall.EACCES):
+		return "choose a port above 1023, or give svcd the right to lower ones"
+	}
+	return "write it as HOST:PORT, such as 127.0.0.1:8080"
 }
 
 // url is where a client on this machine finds the server.

@@ -5,7 +5,7 @@
 //	svcd check-config FILE   say what is wrong with a configuration file
 //	svcd extract FILE…       print documents as a model sees them
 //	svcd version             say which commit it was built from
-//	svcd help                list the commands for a running server
+//	svcd help                list all commands
 //
 // Every flag of the server has an environment variable; the flag wins. This
 // package is wiring: config.go reads the flags and models.go the configuration
@@ -40,14 +40,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	env := environment{args: os.Args[1:], getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr}
+	env := environment{args: os.Args[1:], getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	err := env.run(ctx)
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}
-	if !errors.Is(err, errShown) {
-		fmt.Fprintln(os.Stderr, "svcd:", err)
-	}
+	fmt.Fprintln(os.Stderr, "svcd:", err)
 	os.Exit(1)
 }
 
@@ -59,13 +57,11 @@ func runReader(args []string) {
 	}
 }
 
-// errShown is the error of a call that was explained where it was found wrong.
-var errShown = errors.New("called in a wrong way")
-
 // environment is what a process is started with.
 type environment struct {
 	args           []string
 	getenv         func(string) string
+	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 

@@ -71,7 +71,7 @@ func (m models) check() error {
 func readModels(file string, getenv func(string) string) (models, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return models{}, fmt.Errorf("cannot read the configuration: %w", err)
+		return models{}, fmt.Errorf("cannot read the configuration of -config: %w; docs/servers.md shows how to write one", err)
 	}
 	m, err := parseModels(data, getenv)
 	if err != nil {

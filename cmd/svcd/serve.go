@@ -31,7 +31,7 @@ const cancelTimeout = 5 * time.Second
 // serve listens at once, so that /healthz answers while the store opens, and
 // serves until ctx ends.
 func (e environment) serve(ctx context.Context, c config) error {
-	logger := slog.New(slog.NewTextHandler(e.stderr, nil))
+	logger := slog.New(newLogHandler(e.stderr))
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	listener, err := c.listen(ctx)
@@ -84,7 +84,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 		defer probe(ctx, backend)()
 		defer watch(ctx, store, fail)()
 		gate.open(handler)
-		e.announce(c.url(listener.Addr()), key, link)
+		e.announce(c.url(listener.Addr()), key, link, c.console)
 		select {
 		case <-ctx.Done():
 			logger.Info("shutting down", "drain", c.drain, "grace", c.grace)
@@ -183,15 +183,32 @@ func (c config) openStore(ctx context.Context, logger *slog.Logger) (storage.Sto
 	case isDatabase(c.data):
 		store, err := pgstore.Open(ctx, pgstore.Options{URL: c.data, Logger: logger})
 		if err != nil {
-			return nil, err // not a storage.Store that holds a nil *pgstore.Store
+			text := strings.Join(strings.Fields(err.Error()), " ") // the driver has a line for each address
+			return nil, fmt.Errorf("cannot open the database of -data: %s; %s", text, databaseHint(text))
 		}
 		return store, nil
 	}
 	store, err := badgerstore.Open(badgerstore.Options{Dir: c.data, Logger: logger})
-	if err != nil {
-		return nil, err
+	switch {
+	case errors.Is(err, badgerstore.ErrInUse):
+		return nil, fmt.Errorf("cannot open the directory of -data: %w; stop that process or choose another -data", err)
+	case err != nil:
+		return nil, fmt.Errorf("cannot open the directory of -data: %w", err)
 	}
 	return store, nil
+}
+
+// databaseHint says what to do about a database that cannot be opened.
+func databaseHint(text string) string {
+	switch {
+	case strings.Contains(text, "SQLSTATE 3D000"):
+		return "create it (createdb NAME) or correct the name in the URL"
+	case strings.Contains(text, "SQLSTATE 28"), strings.Contains(text, "SQLSTATE 42501"):
+		return "correct the user and password in the URL, and see docs/scaling.md for the rights that it needs"
+	case strings.Contains(text, "cannot parse"):
+		return "write it as postgres://USER:PASSWORD@HOST:5432/DATABASE"
+	}
+	return "see that PostgreSQL runs there and that this machine may connect"
 }
 
 // isDatabase says whether -data is the URL of a database and no directory.
@@ -234,11 +251,14 @@ func (g *gate) open(h http.Handler) { g.handler.Store(&h) }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*g.handler.Load()).ServeHTTP(w, r) }
 
-// announce prints the server's URL and, where the first start made a key, the
-// key, a command to try it with, and a link to the console.
-func (e environment) announce(url, key, link string) {
+// announce prints the server's URL, where the console is, and, where the first start
+// made a key, the key, a command to try it with, and a link that signs in.
+func (e environment) announce(url, key, link string, console bool) {
 	fmt.Fprintf(e.stdout, "svcd listens on %s\n", url)
 	if key == "" {
+		if console {
+			fmt.Fprintf(e.stdout, "Console: %s%s\n", url, consolePath)
+		}
 		return
 	}
 	fmt.Fprintf(e.stdout, `

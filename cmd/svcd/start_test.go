@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -87,7 +88,7 @@ func TestFirstStart(t *testing.T) {
 		}
 	}
 	_, _, err = run(ctx, "-addr", "127.0.0.1:0", "-data", data)
-	if err == nil || !strings.Contains(err.Error(), data+" is in use by another process") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), data+" is in use by another process") || !strings.Contains(err.Error(), "choose another -data") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a second server on the directory: %v", err)
 	}
 	stop()
@@ -118,7 +119,7 @@ func TestNothingIsBootstrappedOverData(t *testing.T) {
 	if !strings.Contains(first, "Your API key") {
 		t.Fatalf("the first start printed %q", first)
 	}
-	if again := firstLines(t, data); strings.Contains(again, "key") {
+	if again := firstLines(t, data); strings.Contains(again, "key") || !strings.Contains(again, "\nConsole: http://127.0.0.1:") {
 		t.Errorf("the second start printed %q", again)
 	}
 	logs, err := filepath.Glob(filepath.Join(data, "*.log"))
@@ -167,26 +168,40 @@ func TestWrongCalls(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
 	for _, c := range []struct {
 		rule   string
 		args   []string
 		want   string // is in the error
 		stderr string // is what stderr begins with
 	}{
-		{"an unknown flag is explained once", []string{"-bogus"}, errShown.Error(), "flag provided but not defined: -bogus\nUsage of svcd:\n"},
-		{"a value of the wrong type", []string{"-grace", "soon"}, errShown.Error(), "invalid value \"soon\" for flag -grace"},
-		{"help is no error to be told of", []string{"-help"}, flag.ErrHelp.Error(), "Usage of svcd:\n"},
+		{"an unknown flag is explained once", []string{"-bogus"}, "flag provided but not defined: -bogus; svcd -help lists the flags", ""},
+		{"a value of the wrong type", []string{"-grace", "soon"}, "invalid value \"soon\" for flag -grace: parse error; svcd -help lists the flags", ""},
+		{"help is no error to be told of", []string{"-help"}, flag.ErrHelp.Error(), "svcd [flags]: serve."},
 		{"an argument too many", []string{"-grace", "1s", "extra"}, "a command comes before the flags", ""},
-		{"an address without a port", []string{"-addr", "here"}, "cannot listen", ""},
+		{"an address without a port", []string{"-addr", "here"}, "cannot listen on here, the -addr: listen tcp: address here: missing port in address; write it as HOST:PORT", ""},
+		{"a port that is taken", []string{"-addr", taken.Addr().String()}, "address already in use; stop the program that has the port, or choose another -addr", ""},
+		{"PostgreSQL is down", []string{"-addr", "127.0.0.1:0", "-data", "postgres://svc:secret@127.0.0.1:1/svc?connect_timeout=2"}, "; see that PostgreSQL runs there and that this machine may connect", ""},
+		{"a database URL that is none", []string{"-addr", "127.0.0.1:0", "-data", "postgres://127.0.0.1:port/svc"}, "; write it as postgres://USER:PASSWORD@HOST:5432/DATABASE", ""},
+		{"a configuration that is not there", []string{"-config", file + "x"}, "no such file or directory; docs/servers.md shows how to write one", ""},
+		{"a configuration that is empty", []string{"-config", file}, "line 1, column 0: unexpected end of JSON input", ""},
+		{"a URL of a model server that is none", []string{"-addr", "127.0.0.1:0", "-data", inMemory, "-upstream", "127.0.0.1:11434"}, "127.0.0.1:11434", ""},
+		{"an alias of a model that does not exist", []string{"-addr", "127.0.0.1:0", "-data", inMemory, "-alias", "a=none"}, `"a" is an alias of the model "none", which does not exist`, ""},
+		{"two answers to where models run", []string{"-upstream", "http://127.0.0.1:1", "-config", file}, "give one of them", ""},
+		{"a program of models that is not there", []string{"-addr", "127.0.0.1:0", "-data", inMemory, "-gguf", file + "x"}, "-gguf: ", ""},
 		{"a directory that is a file", []string{"-addr", "127.0.0.1:0", "-data", file}, file, ""},
 		{"a key that cannot be one", []string{"-addr", "127.0.0.1:0", "-data", inMemory, "-api-key", "a b"}, "An API key must be", ""},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			stdout, stderr, err := run(t.Context(), c.args...)
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.ContainsAny(err.Error(), "\n\t") || strings.Contains(err.Error(), "secret") {
 				t.Errorf("got the error %v, want one line with %q", err, c.want)
 			}
-			if stdout != "" || !strings.HasPrefix(stderr, c.stderr) {
+			if stdout != "" || !strings.HasPrefix(stderr, c.stderr) || c.stderr == "" && strings.Contains(stderr, "\n  -") {
 				t.Errorf("printed %q and %q", stdout, stderr)
 			}
 		})
@@ -318,5 +333,74 @@ func TestShutDownCancelsRequestsAfterTheGracePeriod(t *testing.T) {
 	want := `data: {"error":{"message":"The request was cancelled.","type":"invalid_request_error","param":null,"code":"request_canceled"}}` + "\n\n"
 	if err != nil || string(rest) != want {
 		t.Errorf("the stream ended with %v and %q, want %q", err, rest, want)
+	}
+}
+
+// TestADatabaseThatDoesNotExist is told from one that cannot be reached.
+func TestADatabaseThatDoesNotExist(t *testing.T) {
+	base := os.Getenv("SVC_TEST_POSTGRES")
+	if base == "" {
+		t.Skip("SVC_TEST_POSTGRES is not set")
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/no_such_database"
+	_, _, err = run(t.Context(), "-addr", "127.0.0.1:0", "-data", u.String())
+	if err == nil || !strings.Contains(err.Error(), "create it (createdb NAME) or correct the name in the URL") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestALostKeyIsReplaced starts a second time with a key that the operator chose:
+// the way back that docs/operating.md describes.
+func TestALostKeyIsReplaced(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "svc-data")
+	firstLines(t, data)
+	base, _ := start(t, empty, "-data", data, "-api-key", "sk-another-one")
+	req, err := http.NewRequestWithContext(t.Context(), "GET", base+"/v1/models", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer sk-another-one")
+	if status, body := answerTo(t, req); status != 200 {
+		t.Errorf("got %d %s", status, body)
+	}
+}
+
+// TestABrowserIsLedToTheConsole where it asks for the server's root.
+func TestABrowserIsLedToTheConsole(t *testing.T) {
+	for _, c := range []struct {
+		accept, flag string
+		status       int
+	}{{"text/html,*/*", "-console=true", 302}, {"*/*", "-console=true", 404}, {"text/html", "-console=false", 404}} {
+		base, stop := start(t, empty, c.flag)
+		req, err := http.NewRequestWithContext(t.Context(), "GET", base+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", c.accept)
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != c.status || c.status == 302 && res.Header.Get("Location") != "/console" {
+			t.Errorf("%+v: got %s to %q", c, res.Status, res.Header.Get("Location"))
+		}
+		stop()
+	}
+}
+
+func TestDurationsInTheLog(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		93_000_454: "93ms", 93_140_454: "93.1ms", 1_523_456_789: "1.52s", 130_400_000_000: "2m10s", 999: "999ns", 12_345: "12.3µs", 0: "0s",
+	} {
+		var log bytes.Buffer
+		slog.New(newLogHandler(&log)).Info("x", "took", d)
+		if !strings.HasSuffix(log.String(), " took="+want+"\n") {
+			t.Errorf("%d: got %q, want %s", d, log.String(), want)
+		}
 	}
 }
