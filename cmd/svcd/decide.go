@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -25,7 +26,7 @@ func decideCommands() []command {
 			d := &deciding{}
 			flags.StringVar(&d.model, "model", model.DefaultDecider, "`ID` of the model")
 			flags.StringVar(&d.questionsFile, "questions", "", "`file` with the object questions of a request")
-			flags.StringVar(&d.column, "state", "state", "`column` that is judged; where there is none, the whole row is")
+			flags.StringVar(&d.column, "state", "state", "`column` that is judged; where the rows have no column state, the whole row is, without its columns NAME.label")
 			flags.StringVar(&d.outFile, "out", "", "`file` to write, CSV or JSONL by its name; without it the standard output")
 			flags.BoolVar(&d.resume, "resume", false, "go on behind what the -out file has")
 			flags.IntVar(&d.atOnce, "at-once", mostAtOnce, "how `many` rows are asked about at once at most; fewer where the server does not take so many")
@@ -162,6 +163,9 @@ func (d *deciding) open(heading []string) (out io.Writer, done int, err error) {
 		mode |= os.O_EXCL // nothing that was paid for is overwritten
 	}
 	file, err := os.OpenFile(d.outFile, mode, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, 0, fmt.Errorf("%s exists already: go on behind its rows with -resume, or name another file with -out", d.outFile)
+	}
 	if err != nil {
 		return nil, 0, err
 	}

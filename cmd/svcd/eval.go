@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +30,7 @@ func evalCommands() []command {
 			e := &evaluating{}
 			flags.StringVar(&e.models, "models", model.DefaultDecider, "`IDs` of the models, with commas between them")
 			flags.StringVar(&e.questionsFile, "questions", "", "`file` with the object questions of a request; the right answers are in columns NAME.label")
-			flags.StringVar(&e.column, "state", "state", "`column` that is judged; where there is none, the row without its labels is")
+			flags.StringVar(&e.column, "state", "state", "`column` that is judged; where the rows have no column state, the row without its labels is")
 			flags.StringVar(&e.page, "out", "eval.html", "`file` to write the page to")
 			flags.Float64Var(&e.price, "price", 0.20, "`dollars` for a million tokens of input")
 			flags.BoolVar(&e.flips, "flips", true, "ask about each row again with the options reversed, to see which answers that changes")
@@ -232,7 +231,6 @@ func (e *evaluating) labels(r *row) (found evalRow, labelled bool, err error) {
 		return found, false, err
 	}
 	found.state = r.state
-	whole := bytes.Equal(r.state, r.object)
 	for i := range e.asked {
 		q := &e.asked[i]
 		right, err := q.right(members[q.of+".label"])
@@ -241,12 +239,6 @@ func (e *evaluating) labels(r *row) (found evalRow, labelled bool, err error) {
 		}
 		labelled = labelled || right >= 0
 		found.labels = append(found.labels, right)
-	}
-	for _, q := range e.asked {
-		delete(members, q.of+".label")
-	}
-	if whole {
-		found.state, err = json.Marshal(members)
 	}
 	return found, labelled, err
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,8 +40,20 @@ type rows struct {
 	close func() error
 }
 
-// openRows opens a CSV or JSONL file, or a folder. Of a row what is judged is the
-// column of that name, and without one the whole row.
+// stateColumn is the column that is judged where no other is named.
+const stateColumn = "state"
+
+// labelSuffix ends the names of columns with right answers, which nobody judges by.
+const labelSuffix = ".label"
+
+// noColumn is the error of rows that do not have the column that is to be judged.
+func noColumn(column string, names []string) error {
+	return fmt.Errorf("there is no column %q; the columns are %s", column, strings.Join(names, ", "))
+}
+
+// openRows opens a CSV or JSONL file, or a folder. Of a row the column of that name is
+// judged. Where the rows have no column [stateColumn] the whole row is, without its
+// labels; any other column has to be there.
 func openRows(name, column string) (*rows, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -86,6 +99,9 @@ func openFile(name, column string) (*rows, error) {
 		return nil, errors.Join(err, in.Close())
 	}
 	at := slices.Index(r.heading, column)
+	if at < 0 && column != stateColumn {
+		return nil, errors.Join(noColumn(column, r.heading), in.Close())
+	}
 	r.next = func(context.Context) (*row, error) { return csvRow(records, r.heading, at) }
 	return r, nil
 }
@@ -108,9 +124,12 @@ func csvRow(records *csv.Reader, heading []string, at int) (*row, error) {
 	if r.object, err = json.Marshal(object); err != nil {
 		return nil, err
 	}
-	if r.state = r.object; at >= 0 {
+	if at >= 0 {
 		r.state, err = json.Marshal(fields[at])
+		return r, err
 	}
+	maps.DeleteFunc(object, func(name, _ string) bool { return strings.HasSuffix(name, labelSuffix) })
+	r.state, err = json.Marshal(object)
 	return r, err
 }
 
@@ -127,12 +146,28 @@ func jsonRow(lines *bufio.Reader, column string) (*row, error) {
 		if err := json.Unmarshal(line, &members); err != nil {
 			return nil, fmt.Errorf("a line is no JSON object: %w", err)
 		}
-		r := &row{object: slices.Clone(line), state: slices.Clone(line)}
-		if state, ok := members[column]; ok {
+		r := &row{object: slices.Clone(line)}
+		state, ok := members[column]
+		switch {
+		case ok:
 			r.state = state
+			return r, nil
+		case column != stateColumn:
+			return nil, noColumn(column, slices.Sorted(maps.Keys(members)))
 		}
-		return r, nil
+		r.state, err = withoutLabels(r.object, members)
+		return r, err
 	}
+}
+
+// withoutLabels returns a JSON object without its labels, as it is where it has none.
+func withoutLabels(object json.RawMessage, members map[string]json.RawMessage) (json.RawMessage, error) {
+	before := len(members)
+	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return strings.HasSuffix(name, labelSuffix) })
+	if len(members) == before {
+		return object, nil
+	}
+	return json.Marshal(members)
 }
 
 // openFolder makes a row of each document in a folder and the folders in it, by

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf16"
 )
@@ -34,5 +35,37 @@ func TestRowsWithAByteOrderMark(t *testing.T) {
 		if err := rows.close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestColumnsThatAreJudged names columns that are not there, and has labels beside what is
+// judged.
+func TestColumnsThatAreJudged(t *testing.T) {
+	const csvRows, jsonRows = "text,n.label\nhello,yes\n", `{"text":"hello","n.label":"yes"}` + "\n"
+	for name, c := range map[string]struct{ file, column, text, want string }{
+		"csv, the whole row":    {"a.csv", "state", csvRows, `{"text":"hello"}`},
+		"jsonl, the whole row":  {"a.jsonl", "state", jsonRows, `{"text":"hello"}`},
+		"csv, a column":         {"a.csv", "text", csvRows, `"hello"`},
+		"csv, a mistyped one":   {"a.csv", "txt", csvRows, `there is no column "txt"; the columns are text, n.label`},
+		"jsonl, a mistyped one": {"a.jsonl", "txt", jsonRows, `there is no column "txt"; the columns are n.label, text`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), c.file)
+			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var r *row
+			rows, err := openRows(file, c.column)
+			if err == nil {
+				defer rows.close()
+				r, err = rows.next(t.Context())
+			}
+			switch {
+			case err != nil && !strings.Contains(err.Error(), c.want):
+				t.Errorf("got %v, want %s", err, c.want)
+			case err == nil && string(r.state) != c.want:
+				t.Errorf("got %s, want %s", r.state, c.want)
+			}
+		})
 	}
 }
