@@ -69,9 +69,9 @@ func TestCommands(t *testing.T) {
 		organizations = "ID      NAME    STATUS  CREDITS  REQUESTS/MIN  TOKENS/MIN  CONCURRENT  ZERO RETENTION  RETENTION  CREATED\n"
 		suspended     = "ID      NAME    STATUS     CREDITS  REQUESTS/MIN  TOKENS/MIN  CONCURRENT  ZERO RETENTION  RETENTION  CREATED\n"
 		keys          = "ID      ORGANIZATION  NAME  KEY            MODELS         REQUESTS/MIN  TOKENS/MIN  BUDGET            CREATED              LAST USED\n" +
-			"key_12  org_01        ci    PREFIX…  svc-preview,m  none          9           $0 of $2.5 a day  2023-11-14 22:13:20  never\n"
+			"key_10  org_01        ci    PREFIX…  svc-preview,m  none          9           $0 of $2.5 a day  2023-11-14 22:13:20  never\n"
 		changed = "ID      ORGANIZATION  NAME   KEY            MODELS         REQUESTS/MIN  TOKENS/MIN  BUDGET              CREATED              LAST USED\n" +
-			"key_12  org_01        tests  PREFIX…  svc-preview,m  5             9           $0 of $2.5 a month  2023-11-14 22:13:20  never\n"
+			"key_10  org_01        tests  PREFIX…  svc-preview,m  5             9           $0 of $2.5 a month  2023-11-14 22:13:20  never\n"
 		created = "2023-11-14 22:13:20\n"
 	)
 	for _, c := range []struct{ line, want, note string }{
@@ -101,15 +101,15 @@ func TestCommands(t *testing.T) {
 		{"key create -org org_01 -name ci -models svc-preview,m -tokens-per-minute 9 -budget 2.5 -budget-period day", keys + "\nThe API key, shown only this once: KEY\n", ""},
 		{"key list", keys, ""},
 		{"key list -org org_03", "ID  ORGANIZATION  NAME  KEY  MODELS  REQUESTS/MIN  TOKENS/MIN  BUDGET  CREATED  LAST USED\n", ""},
-		{"key update key_12 -name tests -requests-per-minute 5 -budget-period month", changed, ""},
-		{"key update key_12 -json -tokens-per-minute 0 -budget 0", `{"id":"key_12","object":"api_key","organization_id":"org_01","name":"tests",` +
+		{"key update key_10 -name tests -requests-per-minute 5 -budget-period month", changed, ""},
+		{"key update key_10 -json -tokens-per-minute 0 -budget 0", `{"id":"key_10","object":"api_key","organization_id":"org_01","name":"tests",` +
 			`"models":["svc-preview","m"],"prefix":"PREFIX","created_at":1700000000,"last_used_at":null,"requests_per_minute":5}` + "\n", ""},
-		{"key revoke key_12", "key_12 is revoked.\n", ""},
+		{"key revoke key_10", "key_10 is revoked.\n", ""},
 		{"usage org_01", "TIME  ENDPOINT  MODEL  INPUT  CACHED  OUTPUT  COST  KEY  ID\n", ""},
 		{"audit -limit 2", "TIME                 ACTION          SUBJECT  CHANGE                                ID\n" +
-			"2023-11-14 22:13:20  api_key.revoke  key_12                                         audit_16\n" +
-			`2023-11-14 22:13:20  api_key.update  key_12   {"tokens_per_minute":0,"budget":"0"}  audit_15` + "\n",
-			"There are more: -after audit_15\n"},
+			"2023-11-14 22:13:20  api_key.revoke  key_10                                         audit_14\n" +
+			`2023-11-14 22:13:20  api_key.update  key_10   {"tokens_per_minute":0,"budget":"0"}  audit_13` + "\n",
+			"There are more: -after audit_13\n"},
 		{"org update org_01 -json -concurrent-requests 7", `{"id":"org_01","object":"organization","name":"Team C","status":"active",` +
 			`"zero_data_retention":false,"credits":"10","requests_per_minute":0,"tokens_per_minute":9,"concurrent_requests":7,"created_at":1700000000}` + "\n", ""},
 		{"org show org_01", organizations +
