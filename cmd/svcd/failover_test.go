@@ -315,6 +315,9 @@ func (f *failover) turn(ctx context.Context, field, from string, stream bool) (i
 func lastResponse(stream []byte) (json.RawMessage, error) {
 	events := strings.Split(strings.TrimSpace(string(stream)), "\n\n")
 	last := events[len(events)-1]
+	for strings.HasPrefix(last, ":") { // a comment, behind a long silence
+		_, last, _ = strings.Cut(last, "\n")
+	}
 	name, data, _ := strings.Cut(last, "\ndata: ")
 	var event struct{ Response json.RawMessage }
 	if err := json.Unmarshal([]byte(data), &event); err != nil {
