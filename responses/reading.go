@@ -92,7 +92,8 @@ func (s *Service) Cancel(ctx context.Context, caller accounts.Caller, id string)
 // number, -1 for all. A turn that was made in the background has those that it
 // had, until one of its items is deleted, and has more of them as long as it runs;
 // any other one has each text in one piece, when it has ended. The sequence breaks
-// off where ctx ends, is empty where nothing comes behind that number, and ends with
+// off where ctx ends, is empty where the consumer has certainly seen the end, and
+// otherwise has the end at least, and ends with
 // [EventError] of the code [CodeEventsLost], or that error, before events that the
 // store has lost. The error is NotFound.
 func (s *Service) Replay(ctx context.Context, caller accounts.Caller, id string, after int) (iter.Seq2[Event, error], error) {
@@ -124,20 +125,33 @@ func (s *Service) replayWhole(ctx context.Context, caller accounts.Caller, r *Re
 				return
 			}
 		}
-		sent := false
-		replay(r, func(event Event, err error) bool {
-			if event.Sequence <= after {
-				return true
-			}
-			sent = true
-			return yield(event, err)
-		})
-		// While it ran the turn sent more events than it is replayed with, each with a
-		// number: whoever has not seen its end gets that.
-		if !sent && (r.events == 0 || after < r.events) {
-			r.close(after+1, yield)
-		}
+		r.replayBehind(after, yield)
 	}
+}
+
+// replayBehind yields the events of the whole replay that come behind a number.
+// While it ran the turn may have sent more events than it is replayed with, each
+// with a number: whoever has not certainly seen its end gets that.
+func (r *Response) replayBehind(after int, yield func(Event, error) bool) {
+	sent := false
+	replay(r, func(event Event, err error) bool {
+		if event.Sequence <= after {
+			return true
+		}
+		sent = true
+		return yield(event, err)
+	})
+	if !sent && (r.events == 0 || after < r.events+r.closing()-1) {
+		r.close(after+1, yield)
+	}
+}
+
+// closing returns how many events end a response that has ended.
+func (r *Response) closing() int {
+	if r.Status == Completed {
+		return 1
+	}
+	return 2 // what went wrong, and that it failed
 }
 
 // close yields the last events of a response that has ended, from a number on.
@@ -251,7 +265,7 @@ func (f *follower) missing(ctx context.Context, r *Response) {
 	case len(pages) > 0:
 		f.lose(r.events)
 	default:
-		replay(r, func(event Event, err error) bool { return event.Sequence < f.next || f.yield(event, err) })
+		r.replayBehind(f.next-1, f.yield)
 	}
 }
 
@@ -278,8 +292,11 @@ func (f *follower) end(ctx context.Context, r *Response) {
 			return
 		}
 		// A consumer that asks behind the end may have seen events that were never
-		// stored, or the end itself: it gets the end behind what it has seen.
-		last = max(last, f.after+1)
+		// stored under these numbers, or the end itself: it gets the end behind what it
+		// has seen. Before that it gets what is left of the whole.
+		if f.after >= last+r.closing()-1 {
+			last = f.after + 1
+		}
 	}
 	r.close(last, func(event Event, err error) bool { return event.Sequence <= f.after || f.yield(event, err) })
 }
