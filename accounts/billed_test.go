@@ -1,7 +1,9 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -50,6 +52,43 @@ func TestAnObjectIsBilledOnce(t *testing.T) {
 			t.Errorf("the entries sum to %v", got)
 		}
 	})
+}
+
+// TestAChargeIsDoneThoughWhatGoesWithItCannotBeDoneAgain charges again, in another
+// process, for a turn that can be written once.
+func TestAChargeIsDoneThoughWhatGoesWithItCannotBeDoneAgain(t *testing.T) {
+	store := memstore.New()
+	defer store.Close()
+	s := withUnitPrices(newService(t, store))
+	c := Caller{Organization: newOrganization(t, s, Dollar).ID}
+	use := tokens(10)
+	use.Object = "resp_1"
+	for range 2 {
+		s = withUnitPrices(newService(t, store))
+		if _, err := s.Charge(t.Context(), c, use, func(tx storage.Tx) error {
+			if err := tx.Set([]byte("v/other"), []byte(s.cluster.ID())); err != nil {
+				return err
+			}
+			if written, err := has(tx, []byte("v/turn")); written || err != nil {
+				return cmp.Or(err, errors.New("the turn has ended"))
+			}
+			return tx.Set([]byte("v/turn"), []byte(s.cluster.ID()))
+		}); err != nil {
+			t.Error(err)
+		}
+		wantBalance(t, s, c.Organization, Dollar-10)
+	}
+	err := store.View(t.Context(), c.Namespace(), func(tx storage.Tx) error {
+		turn, err := tx.Get([]byte("v/turn"))
+		other, otherErr := tx.Get([]byte("v/other"))
+		if string(turn) != string(other) {
+			t.Error("the second call has written something")
+		}
+		return cmp.Or(err, otherErr)
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // TestAnEntryInDoubtIsFoundBehindManyOthers that others have written and compacted

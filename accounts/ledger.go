@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -321,6 +322,10 @@ type posting struct {
 	logged   uint64 // what the log had reached before the first try
 }
 
+// errThere ends a transaction that has found that the entry is written: what also
+// wrote before that is dropped.
+var errThere = errors.New("accounts: the entry is written")
+
 // try writes the entry, unless an earlier try has: then it is there, and all else
 // with it.
 func (p *posting) try(ctx context.Context) error {
@@ -343,12 +348,19 @@ func (p *posting) try(ctx context.Context) error {
 	there := false
 	err = s.store.Update(ctx, storage.Namespace(e.Organization), func(tx storage.Tx) (err error) {
 		storage.UseReserve(tx)
-		if there, refused, err = false, nil, nil; again || e.Use.Object != "" {
+		if there, refused, err = false, nil, nil; again {
 			if there, err = p.wrote(tx); there || err != nil {
 				return err
 			}
 		}
-		if refused = p.refuse(tx); refused != nil {
+		refused = p.refuse(tx)
+		if !again && e.Use.Object != "" { // may be written by an earlier call, and that be why also fails
+			if there, err = p.wrote(tx); there || err != nil {
+				refused = nil
+				return cmp.Or(err, errThere)
+			}
+		}
+		if refused != nil {
 			return refused
 		}
 		if e.Use.Object != "" {
@@ -358,6 +370,9 @@ func (p *posting) try(ctx context.Context) error {
 		}
 		return tx.Set(laneKey(s.cluster.ID(), p.sequence), encoded)
 	})
+	if errors.Is(err, errThere) {
+		err = nil
+	}
 	if refused != nil && errors.Is(err, refused) { // and not what the store made of it
 		return refused
 	}
@@ -374,8 +389,11 @@ func (p *posting) try(ctx context.Context) error {
 }
 
 // refuse calls what also writes. The error is its own, or Invalid for credits that
-// are too many.
+// are too many. What also reads is read together with what wrote does.
 func (p *posting) refuse(tx storage.Tx) error {
+	if object := p.entry.Use.Object; object != "" {
+		storage.Prefetch(tx, billedKey(object))
+	}
 	if p.also != nil {
 		if err := p.also(tx); err != nil {
 			return err
