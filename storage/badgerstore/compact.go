@@ -162,7 +162,7 @@ func (d *database) compact(ctx context.Context, c *compaction) error {
 	if err := d.disk.atLeast(d.dir, uint64(need)+compactReserve); err != nil {
 		return err
 	}
-	w := &tableWriter{d: d, size: min(tableSize<<(c.to-1), maxTableSize)}
+	w := &tableWriter{d: d, size: min(tableSize<<(c.to-1), maxTableSize, minBuilder+int(need)*compressionRatio)}
 	dropped, err := c.merge(ctx, set, w)
 	if err == nil {
 		err = w.finish()

@@ -103,7 +103,7 @@ func TestDeletionCostsWhatItDeletes(t *testing.T) {
 	const conversations, items = 400, 20
 	for i := range conversations {
 		writeKeys(t, s, fmt.Sprintf("c%04d", i), items, 1500, false)
-		if s.db.mem.size >= s.db.memtableSize {
+		if s.db.mem.full(s.db.memtableSize) {
 			flushNow(t, s)
 			compactAll(t, s)
 		}

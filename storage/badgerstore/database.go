@@ -31,7 +31,6 @@ type database struct {
 
 	failed atomic.Pointer[error] // why nothing can be written before the store is opened again
 	nextID atomic.Uint64         // of a file
-	record []byte                // reused by append
 
 	// editing is held while the list of tables is changed.
 	editing sync.Mutex
@@ -57,8 +56,17 @@ type database struct {
 type memtable struct {
 	tree    *txn.Tree
 	size    int    // bytes
+	inTable int    // of them, those that go to tables: all but large values
 	version uint64 // the last one that it has
 }
+
+// A table that is built has a buffer of twice the size that it may get to, so that
+// small ones are built with less than their level allows: minBuilder bytes and about
+// what they come to, which is compressionRatio times what compacted tables take.
+const (
+	minBuilder       = 64 << 10
+	compressionRatio = 4
+)
 
 // memtableWrite is about what a write takes besides its key and value.
 const memtableWrite = 64
@@ -105,21 +113,29 @@ func (d *database) Apply(version uint64, writes []occ.Write) error {
 // with returns a memtable that has the writes of a version, too. Of writes that were
 // made by callers the values are copied.
 func (m *memtable) with(version uint64, writes []occ.Write) *memtable {
-	next := &memtable{tree: m.tree.Copy(), size: m.size, version: version}
+	next := &memtable{tree: m.tree.Copy(), size: m.size, inTable: m.inTable, version: version}
 	for _, w := range writes {
 		w.Value = slices.Clone(w.Value)
 		next.tree.Set(w)
 		next.size += memtableWrite + len(w.Key) + len(w.Value)
+		next.inTable += memtableWrite + len(w.Key)
+		if len(w.Value) <= blobThreshold {
+			next.inTable += len(w.Value)
+		}
 	}
 	return next
 }
+
+// full reports whether a memtable is to be written to tables. Large values, which go
+// to files of their own, count twice: they are what an upload holds in memory.
+func (m *memtable) full(most int) bool { return 2*m.size-m.inTable >= most }
 
 // rotate begins a new memtable where the present one is full. It waits for the one
 // before it to be written to tables.
 func (d *database) rotate() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.mem.size >= d.memtableSize {
+	if d.mem.full(d.memtableSize) {
 		for d.imm != nil && d.failed.Load() == nil {
 			d.flushed.Wait()
 		}
@@ -146,21 +162,15 @@ func (d *database) fail(err error) error {
 	return *d.failed.Load()
 }
 
-// keptRecord is up to how many bytes the buffer is kept for the next record.
-const keptRecord = 1 << 20
-
 // append writes to the log.
 func (d *database) append(version uint64, writes []occ.Write) error {
-	record := encode(d.record[:0], writes)
-	if cap(record) <= keptRecord {
-		d.record = record
-	}
-	if !d.wal.Fits(len(record)) {
-		if err := d.wal.Start(version-1, 0, len(record)); err != nil {
+	size := encodedSize(writes)
+	if !d.wal.Fits(size) {
+		if err := d.wal.Start(version-1, 0, size); err != nil {
 			return err
 		}
 	}
-	return d.wal.Append(version, record)
+	return d.wal.AppendFunc(version, size, func(b []byte) []byte { return encode(b, writes) })
 }
 
 // Snapshot implements occ.Database.
@@ -322,7 +332,7 @@ func (d *database) flush() error {
 	if imm == nil {
 		return nil
 	}
-	w := &tableWriter{d: d, size: d.memtableSize}
+	w := &tableWriter{d: d, size: min(d.memtableSize, minBuilder+imm.inTable*5/4)}
 	for write := range imm.tree.Writes {
 		if write.Deleted && !tables.mayHave(write.Key) {
 			continue // nothing is there that it hides

@@ -18,9 +18,27 @@ func encode(b []byte, writes []occ.Write) []byte {
 			b = binary.AppendUvarint(b, uint64(len(w.Value))+1)
 		}
 		b = append(b, w.Key...)
-		b = append(b, w.Value...)
+		if !w.Deleted {
+			b = append(b, w.Value...)
+		}
 	}
 	return b
+}
+
+// encodedSize returns how many bytes encode appends.
+func encodedSize(writes []occ.Write) (size int) {
+	var number [binary.MaxVarintLen64]byte
+	for _, w := range writes {
+		value := uint64(0)
+		if !w.Deleted {
+			value = uint64(len(w.Value)) + 1
+		}
+		size += binary.PutUvarint(number[:], uint64(len(w.Key))) + binary.PutUvarint(number[:], value) + len(w.Key)
+		if !w.Deleted {
+			size += len(w.Value)
+		}
+	}
+	return size
 }
 
 // errRecord: a record of the log has a right checksum and makes no sense.

@@ -62,14 +62,17 @@ func recordSize(payload int) int64 {
 	return (recordHeader + int64(payload) + block - 1) / block * block
 }
 
-// record fills zeros of a record's size.
-func (s segment) record(b []byte, version uint64, payload []byte) []byte {
+// record fills zeros of a record's size. The payload is what encode appends.
+func (s segment) record(b []byte, version uint64, size int, encode func([]byte) []byte) []byte {
 	copy(b, recordMagic)
-	binary.LittleEndian.PutUint32(b[8:], uint32(len(payload)))
+	binary.LittleEndian.PutUint32(b[8:], uint32(size))
 	binary.LittleEndian.PutUint64(b[16:], version)
 	binary.LittleEndian.PutUint64(b[24:], s.nonce)
-	copy(b[recordHeader:], payload)
-	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[8:recordHeader+len(payload)], castagnoli))
+	end := recordHeader + size
+	if written := encode(b[recordHeader:recordHeader:end]); len(written) != size {
+		panic(fmt.Sprintf("wal: a payload of %d bytes was announced with %d", len(written), size))
+	}
+	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[8:end], castagnoli))
 	return b
 }
 

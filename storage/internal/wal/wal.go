@@ -263,6 +263,12 @@ func (l *Log) Fits(payload int) bool {
 // last one's by one. When it returns nil the record is durable. After an error
 // whether it will be found is unknown, and nothing can be appended any more.
 func (l *Log) Append(version uint64, payload []byte) error {
+	return l.AppendFunc(version, len(payload), func(b []byte) []byte { return append(b, payload...) })
+}
+
+// AppendFunc is Append for a payload of a size that encode appends to the buffer
+// which is written, so that it need not be in memory twice.
+func (l *Log) AppendFunc(version uint64, size int, encode func([]byte) []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed != nil {
@@ -272,7 +278,7 @@ func (l *Log) Append(version uint64, payload []byte) error {
 		return fmt.Errorf("wal: a record of version %d after version %d", version, l.last)
 	}
 	s := l.segments[len(l.segments)-1]
-	data := s.record(l.aligned(int(recordSize(len(payload)))), version, payload)
+	data := s.record(l.aligned(int(recordSize(size))), version, size, encode)
 	if _, err := l.file.WriteAt(data, l.end); err != nil {
 		return l.fail(fmt.Errorf("write %s: %w", s.name(), err))
 	}
@@ -340,7 +346,7 @@ func (l *Log) Close() error {
 }
 
 // keptBuffer is up to how many bytes the buffer is kept for the next record.
-const keptBuffer = 1 << 20
+const keptBuffer = 2 << 20
 
 // aligned returns a buffer of n zeros that begins where direct writes to files
 // may.
