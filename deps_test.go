@@ -23,13 +23,12 @@ var edges = map[string][]string{
 		"files", "telemetry", "internal/background"},
 	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses", "internal/convert"},
 	"examples": {"", "*"},
-	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage", "wire"},
+	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage"},
 
 	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin", "page",
 		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
-	"client": {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/convert", "model", "page", "responses", "wire"},
-	"wire":   {"fault", "internal/jsonin", "internal/jsonout"},
+	"client": {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/convert", "model", "page", "responses", "internal/wire"},
 
 	"telemetry": {"", "driver", "fault", "files", "model", "responses/websearch", "storage"},
 
@@ -80,7 +79,8 @@ var edges = map[string][]string{
 	"internal/background": {},
 	"internal/admission":  {"fault"},
 	"internal/cpu":        {},
-	"internal/convert":    {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/jsonout", "model", "page", "responses", "wire"},
+	"internal/wire":       {"fault", "internal/jsonin", "internal/jsonout"},
+	"internal/convert":    {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/jsonout", "model", "page", "responses", "internal/wire"},
 	"internal/format":     {"storage"},
 	"internal/generation": {"fault", "internal/schema", "model"},
 	"internal/ids":        {},

@@ -6,7 +6,7 @@ import (
 	"github.com/seed-506d8e5d/svc/embeddings"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/convert"
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // Embed turns texts into vectors.

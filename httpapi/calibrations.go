@@ -6,7 +6,7 @@ import (
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/decisions/calibration"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // calibrationObject is a calibration on the wire.

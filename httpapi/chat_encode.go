@@ -4,7 +4,7 @@ import (
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // chunkEncoder writes the events of one chat stream. What it returns is valid

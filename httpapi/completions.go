@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"github.com/seed-506d8e5d/svc/internal/convert"
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // createCompletion serves POST /v1/completions as in the OpenAI API.

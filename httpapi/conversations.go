@@ -4,7 +4,7 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/page"
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // The spec's section Endpoints, Conversations.

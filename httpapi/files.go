@@ -11,7 +11,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/convert"
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // The spec's section Endpoints, Files, and the content of a file as in the OpenAI

@@ -15,7 +15,7 @@ import (
 )
 
 // TestWhoLeavesPaysForWhatServersWorkedOn has callers leave while a model server
-// has what they asked, all of it or the second half, or ask what it does not answer.
+// has what they asked, all of it or the second half, or ask what it does not answer, which costs nothing.
 func TestWhoLeavesPaysForWhatServersWorkedOn(t *testing.T) {
 	state := strings.Repeat("hardly ", 60) // 70 tokens at the least, and 60 by the server
 	rows := make([]string, 50)
@@ -33,7 +33,7 @@ func TestWhoLeavesPaysForWhatServersWorkedOn(t *testing.T) {
 		"documents that are ranked": {"/v1/rerank", `{"model":"d","query":"` + state + `","documents":["a"]}`, 0, 70, 250},
 		"a calibration":             {"/v1/calibrations", `{"model":"d","question":` + question + `,"rows":[` + strings.Join(rows, ",") + `]}`, 20, 4000, 25_000},
 		"a server that decides":     {decisionsPath, `{"model":"s","state":"` + state + `","questions":{"a":` + question + `}}`, 0, 70, 100},
-		"an answer with no label":   {decisionsPath, `{"model":"d","state":"NO LABEL","questions":{"a":` + question + `}}`, 100, 1000, 1000},
+		"an answer with no label":   {decisionsPath, `{"model":"d","state":"NO LABEL","questions":{"a":` + question + `}}`, 100, 0, 0},
 		"embeddings":                {"/v1/embeddings", `{"model":"e","input":["` + state + `","b"]}`, 0, 71, 71},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,6 +76,9 @@ func TestWhoLeavesPaysForWhatServersWorkedOn(t *testing.T) {
 			New(a.service, Options{}).ServeHTTP(httptest.NewRecorder(), r) // its answer, which nobody gets, is in no document
 			used, err := a.service.Usage(t.Context(), organization, svc.Page{})
 			check(t, err)
+			if c.most == 0 && len(used.Items) == 0 {
+				return // it costs its caller nothing
+			}
 			if len(used.Items) != 1 {
 				t.Fatalf("got %+v", used.Items)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/responses"
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // The spec's sections Endpoints, Responses, and Events.

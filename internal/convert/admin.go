@@ -3,7 +3,7 @@ package convert
 import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // FromDollars returns the amount that the field param has; nil is nothing. The error

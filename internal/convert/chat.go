@@ -5,7 +5,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/model"
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // FromChatRequest returns what a body of Chat Completions asks for.

@@ -2,7 +2,7 @@ package convert
 
 import (
 	"github.com/seed-506d8e5d/svc/chat"
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // FromCompletionRequest returns what a body of Completions asks for.

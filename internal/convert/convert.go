@@ -7,7 +7,7 @@ package convert
 import (
 	"encoding/json"
 
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // mapped returns what f makes of each element; nil stays nil.

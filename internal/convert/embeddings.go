@@ -2,7 +2,7 @@ package convert
 
 import (
 	"github.com/seed-506d8e5d/svc/embeddings"
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // FromEmbeddingRequest returns what a body of Embeddings asks for.

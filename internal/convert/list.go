@@ -2,7 +2,7 @@ package convert
 
 import (
 	"github.com/seed-506d8e5d/svc/page"
-	"github.com/seed-506d8e5d/svc/wire"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // ToList returns a page as it is answered: each element as object makes it, with
