@@ -107,11 +107,11 @@ func (s *Service) Create(ctx context.Context, caller accounts.Caller, tags map[s
 	if err := s.checkItems(items); err != nil {
 		return Conversation{}, err
 	}
+	c := Conversation{ID: s.newID("conv"), CreatedAt: s.now().Unix(), Metadata: generation.MetadataOrEmpty(tags)}
 	entries, err := s.receive(ctx, caller, items)
 	if err != nil {
 		return Conversation{}, err
 	}
-	c := Conversation{ID: s.newID("conv"), CreatedAt: s.now().Unix(), Metadata: generation.MetadataOrEmpty(tags)}
 	err = s.update(ctx, caller, func(tx storage.Tx) error {
 		if err := create(tx, c); err != nil {
 			return err
