@@ -30,9 +30,9 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/convert"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/page"
-	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // Caller is who an operation is done for; a [Client] ignores it.

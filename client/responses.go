@@ -10,8 +10,8 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/convert"
-	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/internal/wire"
+	"github.com/seed-506d8e5d/svc/responses"
 )
 
 const responsesPath = "/v1/responses"

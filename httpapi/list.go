@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/internal/wire"
+	"github.com/seed-506d8e5d/svc/page"
 )
 
 // pageParams reads the query parameters limit, order and after. desc is the

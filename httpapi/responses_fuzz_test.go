@@ -7,8 +7,8 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
-	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/internal/wire"
+	"github.com/seed-506d8e5d/svc/responses"
 )
 
 // FuzzDecodeResponse holds the decoder to what the service relies on: without

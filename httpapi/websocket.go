@@ -17,8 +17,8 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
-	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/internal/wire"
+	"github.com/seed-506d8e5d/svc/responses"
 )
 
 const (

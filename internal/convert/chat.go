@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/seed-506d8e5d/svc/chat"
-	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/internal/wire"
+	"github.com/seed-506d8e5d/svc/model"
 )
 
 // FromChatRequest returns what a body of Chat Completions asks for.

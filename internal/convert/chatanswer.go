@@ -2,8 +2,8 @@ package convert
 
 import (
 	"github.com/seed-506d8e5d/svc/chat"
-	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/internal/wire"
+	"github.com/seed-506d8e5d/svc/model"
 )
 
 // ToChatCompletion returns a completion as it is answered.

@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/page"
-	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // FromInput returns the items of an input. Parts that follow each other are one

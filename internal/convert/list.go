@@ -1,8 +1,8 @@
 package convert
 
 import (
-	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/internal/wire"
+	"github.com/seed-506d8e5d/svc/page"
 )
 
 // ToList returns a page as it is answered: each element as object makes it, with

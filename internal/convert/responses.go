@@ -6,9 +6,9 @@ import (
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/responses"
-	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // What include adds to a response.

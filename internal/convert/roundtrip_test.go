@@ -18,9 +18,9 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/responses"
-	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // filler fills values with something else in every field. Interfaces are filled by

@@ -5,8 +5,8 @@ import (
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/files"
-	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/internal/wire"
+	"github.com/seed-506d8e5d/svc/model"
 )
 
 // ToConversation returns a conversation as it is answered.
