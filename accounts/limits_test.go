@@ -46,14 +46,14 @@ func TestAdmitCountsRequests(t *testing.T) {
 	s, clock, caller := newLimited(t, 3, 0)
 	for want := 2; want >= 0; want-- {
 		q, err := s.Admit(caller)
-		if wanted := (Quotas{Requests: Quota{3, want, minute}}); err != nil || q != wanted {
+		if wanted := (Quotas{Requests: Quota{Limit: 3, Remaining: want, Reset: minute}}); err != nil || q != wanted {
 			t.Fatalf("got %+v, %v, want %+v", q, err, wanted)
 		}
 	}
 	for range 5 { // a refusal is not counted
 		q, err := s.Admit(caller)
 		wantFault(t, err, rateLimited(minute))
-		if wanted := (Quotas{Requests: Quota{3, 0, minute}}); q != wanted {
+		if wanted := (Quotas{Requests: Quota{Limit: 3, Remaining: 0, Reset: minute}}); q != wanted {
 			t.Fatalf("got %+v, want %+v", q, wanted)
 		}
 	}
@@ -78,11 +78,11 @@ func TestTokensAreSpentAfterwards(t *testing.T) {
 		}
 	}
 	use(100, 99)
-	if q, err := s.Admit(caller); err != nil || q.Tokens != (Quota{600, 401, minute}) {
+	if q, err := s.Admit(caller); err != nil || q.Tokens != (Quota{Limit: 600, Remaining: 401, Reset: minute}) {
 		t.Errorf("got %+v, %v", q, err)
 	}
 	use(1001, 0) // more than is left: 600 owed
-	if q, err := s.Admit(caller); err != nil || q.Tokens != (Quota{600, 0, 2 * minute}) {
+	if q, err := s.Admit(caller); err != nil || q.Tokens != (Quota{Limit: 600, Remaining: 0, Reset: 2 * minute}) {
 		t.Errorf("got %+v, %v", q, err)
 	}
 	wantFault(t, s.Afford(t.Context(), caller), rateLimited(2*minute))
@@ -119,15 +119,15 @@ func TestLimitsChangeAtOnce(t *testing.T) {
 	}
 	want := func(requests, tokens Quota) {
 		t.Helper()
-		if got, err := s.Admit(caller); err != nil || got != (Quotas{requests, tokens}) {
+		if got, err := s.Admit(caller); err != nil || got != (Quotas{Requests: requests, Tokens: tokens}) {
 			t.Errorf("got %+v, %v, want %+v, %+v", got, err, requests, tokens)
 		}
 	}
-	want(Quota{10, 9, minute}, Quota{})
+	want(Quota{Limit: 10, Remaining: 9, Reset: minute}, Quota{})
 	set(5, 60)
-	want(Quota{5, 3, minute}, Quota{60, 60, 0})
+	want(Quota{Limit: 5, Remaining: 3, Reset: minute}, Quota{Limit: 60, Remaining: 60, Reset: 0})
 	set(3, 0)
-	want(Quota{3, 0, minute}, Quota{})
+	want(Quota{Limit: 3, Remaining: 0, Reset: minute}, Quota{})
 	set(0, 0)
 	want(Quota{}, Quota{})
 }

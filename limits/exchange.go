@@ -18,7 +18,7 @@ const ExchangeEvery = 500 * time.Millisecond
 //	a/s/<process>   is what a process has used of limits, JSON by subject
 const (
 	system       storage.Namespace = "system"
-	recordPrefix                   = "a/s/"
+	recordPrefix string            = "a/s/"
 )
 
 func recordKey(process string) []byte { return []byte(recordPrefix + process) }

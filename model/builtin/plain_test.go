@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -75,7 +74,7 @@ func TestPlainQuestions(t *testing.T) {
 					right++
 				}
 				if testing.Verbose() && name == "plain.txt" {
-					t.Log(fmt.Sprintf("%v %.2f %s | %s | %s", chosen == item.right, p[chosen], item.state, item.question, item.options[chosen]))
+					t.Logf("%v %.2f %s | %s | %s", chosen == item.right, p[chosen], item.state, item.question, item.options[chosen])
 				}
 				if p[chosen] > 0.85 && !item.stands(chosen) {
 					t.Errorf("%.2f for %q of %q, %q: its words do not stand there", p[chosen], item.options[chosen], item.state, item.question)

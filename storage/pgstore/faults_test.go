@@ -1,6 +1,7 @@
 package pgstore_test
 
 import (
+	"flag"
 	"testing"
 	"time"
 
@@ -13,11 +14,16 @@ import (
 // faults are what a store goes on after by itself.
 var faults = pgtest.Faults{Refuse: 0.05, Delay: 0.05, Cut: 0.01, CutCommit: 0.02, MaxDelay: 3 * time.Millisecond}
 
+var allFaults = flag.Bool("faults.all", false, "run the contract with faults in exec mode and through PgBouncer, too, which takes minutes")
+
 // TestStoreWithFaults runs the contract over a network and a server at which
 // everything goes wrong now and then.
 func TestStoreWithFaults(t *testing.T) {
-	for _, mode := range modes {
+	for i, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
+			if i > 0 && !*allFaults {
+				t.Skip("go test -run WithFaults -faults.all runs it; TestCommitsInDoubt does what differs in this mode")
+			}
 			proxy := pgtest.NewProxy(t, pgtest.Database(t))
 			runWithFaults(t, proxy, func(t *testing.T, dir string) *pgstore.Store {
 				return open(t, inMode(proxy.URL, mode), dir)
@@ -29,6 +35,9 @@ func TestStoreWithFaults(t *testing.T) {
 // TestStoreBehindPgBouncer runs it over PgBouncer in transaction mode, with the same
 // faults in front of that.
 func TestStoreBehindPgBouncer(t *testing.T) {
+	if !*allFaults {
+		t.Skip("go test -run BehindPgBouncer -faults.all runs it")
+	}
 	bouncer := pgtest.NewBouncer(t, pgtest.Database(t))
 	proxy := pgtest.NewProxy(t, inMode(bouncer.URL(pgtest.Database(t)), "exec"))
 	databases := map[string]string{} // a pooler does not know of schemas
