@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,10 +37,34 @@ func counting(t *testing.T, h http.HandlerFunc) (s *httptest.Server, made *atomi
 	return s, made
 }
 
-// echo answers with the body of the request, once it has come.
-func echo(w http.ResponseWriter, r *http.Request) {
+// written tells a server that a request is written. The client may otherwise note
+// that only after the answer has come, and gives up the connection.
+type written chan bool
+
+func newWritten() written { return make(written, 10) }
+
+// of returns a context whose requests are told.
+func (w written) of(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { w <- true }})
+}
+
+// echo answers with the body of the request.
+func (w written) echo(rw http.ResponseWriter, r *http.Request) {
 	data, _ := io.ReadAll(r.Body)
-	w.Write(data)
+	<-w
+	rw.Write(data)
+}
+
+// rest waits until the client has read all that has come on idle connections. It
+// does not use them before.
+func rest(c *conns) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cn := range c.idle {
+		for cn.Err() == nil && !cn.wire.waiting.Load() {
+			runtime.Gosched()
+		}
+	}
 }
 
 // connsTo returns connections to a server, which are closed at the end of the test.
@@ -53,6 +79,7 @@ func repeats(bool) bool { return true }
 
 // askAs sends a request for a tenant and returns the body of the answer.
 func askAs(ctx context.Context, c *conns, tenant, url, body string) (string, error) {
+	rest(c)
 	resp, err := c.send(ctx, post(tenant, url, []byte(body)), repeats)
 	if err != nil {
 		return "", err
@@ -64,10 +91,11 @@ func askAs(ctx context.Context, c *conns, tenant, url, body string) (string, err
 
 func TestConnectionsAreKept(t *testing.T) {
 	is := is.New(t)
-	s, made := counting(t, echo)
+	written := newWritten()
+	s, made := counting(t, written.echo)
 	d := connsTo(t, s.URL)
 	for _, text := range []string{"one", strings.Repeat("two", 10_000), strings.Repeat("three", 100_000), ""} {
-		got, err := askAs(t.Context(), d, "org", s.URL, text)
+		got, err := askAs(written.of(t.Context()), d, "org", s.URL, text)
 		is.NoErr(err)
 		is.True(got == text)
 	}
@@ -80,14 +108,17 @@ func TestConnectionsAreKept(t *testing.T) {
 // behind which comes the end of the body.
 func TestAStreamThatHasEndedLeavesItsConnection(t *testing.T) {
 	is := is.New(t)
+	written := newWritten()
 	s, made := counting(t, func(w http.ResponseWriter, _ *http.Request) {
+		<-written
 		io.WriteString(w, "data: 1\n\n")
 		w.(http.Flusher).Flush()
 		io.WriteString(w, "data: [DONE]\n\n")
 	})
 	d := connsTo(t, s.URL)
 	for range 3 {
-		resp, err := d.send(t.Context(), post("org", s.URL, []byte("{}")), repeats)
+		rest(d)
+		resp, err := d.send(written.of(t.Context()), post("org", s.URL, []byte("{}")), repeats)
 		is.NoErr(err)
 		events := newEventReader(resp)
 		for data := []byte(nil); string(data) != "[DONE]"; {
@@ -103,9 +134,10 @@ func TestAStreamThatHasEndedLeavesItsConnection(t *testing.T) {
 // does not come gives up the connection.
 func TestTheEndOfAStreamMayComeLate(t *testing.T) {
 	is := is.New(t)
-	comes := make(chan bool)
+	comes, written := make(chan bool), newWritten()
 	s, made := counting(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body) // so that it is seen when the connection is given up
+		<-written
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 		w.(http.Flusher).Flush()
@@ -119,7 +151,8 @@ func TestTheEndOfAStreamMayComeLate(t *testing.T) {
 	is.NoErr(err)
 	t.Cleanup(b.Close)
 	for _, end := range []bool{true, true, false, true} {
-		is.NoErr(fold(t.Context(), b, ask("Hello")).err)
+		rest(b.servers[0].conns)
+		is.NoErr(fold(written.of(t.Context()), b, ask("Hello")).err)
 		comes <- end
 		b.servers[0].conns.ending.Wait()
 	}
@@ -142,10 +175,11 @@ func TestAnAnswerThatIsNotReadGivesUpItsConnection(t *testing.T) {
 
 func TestAConnectionThatTheServerGaveUpIsMadeAnew(t *testing.T) {
 	is := is.New(t)
-	s, made := counting(t, echo)
+	written := newWritten()
+	s, made := counting(t, written.echo)
 	d := connsTo(t, s.URL)
 	for n := range 3 {
-		got, err := askAs(t.Context(), d, "org", s.URL, "again")
+		got, err := askAs(written.of(t.Context()), d, "org", s.URL, "again")
 		is.NoErr(err)
 		is.Equal(got, "again")
 		is.Equal(made.Load(), int32(n+1))
@@ -212,8 +246,9 @@ func TestAConnectionIsKeptWhereItsAnswerHasEnded(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			is := is.New(t)
-			idle, told := make(chan bool, 1), make(chan bool, 10)
+			idle, told, written := make(chan bool, 1), make(chan bool, 10), newWritten()
 			url, made := answering(t, func(nc net.Conn, body string) bool {
+				<-written
 				fmt.Fprintf(nc, c.answer, body)
 				select {
 				case <-idle:
@@ -225,7 +260,7 @@ func TestAConnectionIsKeptWhereItsAnswerHasEnded(t *testing.T) {
 			})
 			d := connsTo(t, url)
 			for _, text := range []string{"a", "b", "c"} {
-				got, err := askAs(t.Context(), d, "org", url, text)
+				got, err := askAs(written.of(t.Context()), d, "org", url, text)
 				is.NoErr(err)
 				is.Equal(got, text)
 				failed := make(chan bool, 1)
@@ -252,7 +287,9 @@ func TestAConnectionIsKeptWhereItsAnswerHasEnded(t *testing.T) {
 func TestAConnectionGivenUpWhileARequestIsWrittenIsMadeAnew(t *testing.T) {
 	is := is.New(t)
 	var asked atomic.Int32
+	written := newWritten()
 	url, made := answering(t, func(nc net.Conn, body string) bool {
+		<-written
 		if asked.Add(1) == 2 {
 			return false
 		}
@@ -261,7 +298,7 @@ func TestAConnectionGivenUpWhileARequestIsWrittenIsMadeAnew(t *testing.T) {
 	})
 	d := connsTo(t, url)
 	for _, text := range []string{"one", "two"} {
-		got, err := askAs(t.Context(), d, "org", url, text)
+		got, err := askAs(written.of(t.Context()), d, "org", url, text)
 		is.NoErr(err)
 		is.Equal(got, text)
 	}

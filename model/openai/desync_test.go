@@ -178,6 +178,7 @@ func TestAStrayAnswerIsNotTheCallers(t *testing.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestURITooLong, http.StatusNotImplemented} {
 		is := is.New(t)
 		var connections, requests atomic.Int32
+		written := newWritten()
 		b := backendOf(t, listen(t, func(nc net.Conn) {
 			defer nc.Close()
 			first := connections.Add(1) == 1
@@ -187,6 +188,7 @@ func TestAStrayAnswerIsNotTheCallers(t *testing.T) {
 					return
 				}
 				io.Copy(io.Discard, req.Body)
+				<-written
 				if requests.Add(1) == 2 && first {
 					answerWith(nc, status, "this is no request")
 					continue
@@ -195,7 +197,8 @@ func TestAStrayAnswerIsNotTheCallers(t *testing.T) {
 			}
 		}))
 		for range 3 {
-			got := fold(t.Context(), b, ask("Hello"))
+			rest(b.servers[0].conns)
+			got := fold(written.of(t.Context()), b, ask("Hello"))
 			is.NoErr(got.err)
 			is.Equal(got.text, "hello")
 		}
@@ -231,11 +234,12 @@ func TestARefusalIsTheCallersOnANewConnection(t *testing.T) {
 // TestConnectionsAreApartForEachTenant counts connections.
 func TestConnectionsAreApartForEachTenant(t *testing.T) {
 	is := is.New(t)
-	s, made := counting(t, echo)
+	written := newWritten()
+	s, made := counting(t, written.echo)
 	c := connsTo(t, s.URL)
 	for range 3 {
 		for _, tenant := range []string{"a", "b", "c"} {
-			got, err := askAs(t.Context(), c, tenant, s.URL, tenant)
+			got, err := askAs(written.of(t.Context()), c, tenant, s.URL, tenant)
 			is.NoErr(err)
 			is.Equal(got, tenant)
 		}
@@ -243,7 +247,7 @@ func TestConnectionsAreApartForEachTenant(t *testing.T) {
 	is.Equal(made.Load(), int32(3))
 	c.limit(2)
 	is.Equal(len(c.idle), 2) // of those used last
-	_, err := askAs(t.Context(), c, "c", s.URL, "c")
+	_, err := askAs(written.of(t.Context()), c, "c", s.URL, "c")
 	is.NoErr(err)
 	is.Equal(made.Load(), int32(3))
 }
