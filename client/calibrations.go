@@ -56,7 +56,7 @@ func (c *Client) Calibrate(ctx context.Context, _ Caller, n *decisions.NewCalibr
 		rows[i] = object{"state": row.State, "answer": row.Answer}
 	}
 	var made wireCalibration
-	if err := c.call(ctx, "POST", calibrationsPath, object{"model": n.Model, "question": question, "rows": rows}, &made); err != nil {
+	if err := c.Do(ctx, "POST", calibrationsPath, object{"model": n.Model, "question": question, "rows": rows}, &made); err != nil {
 		return nil, err
 	}
 	result := made.calibration()
@@ -66,7 +66,7 @@ func (c *Client) Calibrate(ctx context.Context, _ Caller, n *decisions.NewCalibr
 // Calibration returns a calibration. The error is NotFound.
 func (c *Client) Calibration(ctx context.Context, _ Caller, id string) (*decisions.Calibration, error) {
 	var found wireCalibration
-	if err := c.call(ctx, "GET", under(calibrationsPath, id), nil, &found); err != nil {
+	if err := c.Do(ctx, "GET", under(calibrationsPath, id), nil, &found); err != nil {
 		return nil, err
 	}
 	result := found.calibration()
@@ -80,5 +80,5 @@ func (c *Client) Calibrations(ctx context.Context, _ Caller, p Page) (List[decis
 
 // DeleteCalibration removes a calibration. The error is NotFound.
 func (c *Client) DeleteCalibration(ctx context.Context, _ Caller, id string) error {
-	return c.call(ctx, "DELETE", under(calibrationsPath, id), nil, nil)
+	return c.Do(ctx, "DELETE", under(calibrationsPath, id), nil, nil)
 }

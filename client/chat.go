@@ -51,7 +51,7 @@ func (c *Client) UpdateChatCompletion(ctx context.Context, _ Caller, id string, 
 
 // DeleteChatCompletion removes a stored completion and its messages.
 func (c *Client) DeleteChatCompletion(ctx context.Context, _ Caller, id string) error {
-	return c.call(ctx, "DELETE", under(chatPath, id), nil, nil)
+	return c.Do(ctx, "DELETE", under(chatPath, id), nil, nil)
 }
 
 // ChatMessages returns a page of the messages that a stored completion answers.
@@ -61,7 +61,7 @@ func (c *Client) ChatMessages(ctx context.Context, _ Caller, id string, p Page) 
 
 func (c *Client) completion(ctx context.Context, method, path string, body any) (*chat.Completion, error) {
 	var w wire.ChatCompletion
-	if err := c.call(ctx, method, path, body, &w); err != nil {
+	if err := c.Do(ctx, method, path, body, &w); err != nil {
 		return nil, err
 	}
 	return convert.FromChatCompletion(&w), nil

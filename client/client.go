@@ -69,13 +69,13 @@ func (c *Client) Close() error { return nil }
 
 // Ready returns nil where the server can do work.
 func (c *Client) Ready(ctx context.Context) error {
-	return c.call(ctx, "GET", "/readyz", nil, nil)
+	return c.Do(ctx, "GET", "/readyz", nil, nil)
 }
 
 // Models returns the models that the key may use: their IDs and who owns them.
 func (c *Client) Models(ctx context.Context, _ Caller) ([]model.Info, error) {
 	var list wire.ModelList
-	err := c.call(ctx, "GET", modelsPath, nil, &list)
+	err := c.Do(ctx, "GET", modelsPath, nil, &list)
 	var models []model.Info
 	for i := range list.Data {
 		models = append(models, convert.FromModel(&list.Data[i]))
@@ -86,7 +86,7 @@ func (c *Client) Models(ctx context.Context, _ Caller) ([]model.Info, error) {
 // Model returns the model with an ID. The error is NotFound.
 func (c *Client) Model(ctx context.Context, _ Caller, id string) (model.Info, error) {
 	var m wire.Model
-	err := c.call(ctx, "GET", under(modelsPath, id), nil, &m)
+	err := c.Do(ctx, "GET", under(modelsPath, id), nil, &m)
 	return convert.FromModel(&m), err
 }
 
@@ -95,17 +95,15 @@ const modelsPath = "/v1/models"
 // maxAnswer bounds a whole answer in bytes.
 const maxAnswer = 256 << 20
 
-// call makes a request with a JSON body, nil for none, and reads a JSON answer
-// into result, nil for none.
-func (c *Client) call(ctx context.Context, method, path string, body, result any) error {
-	var data []byte
-	if body != nil {
-		var err error
-		if data, err = json.Marshal(body); err != nil {
-			return &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Message: "The request cannot be encoded.", Err: err}
-		}
+// Do makes a request that has no method of its own, such as one with fields that
+// the types do not have. The body is encoded as JSON, nil for none, and the answer
+// is decoded into result, nil for nowhere. It sends again what other methods do.
+func (c *Client) Do(ctx context.Context, method, path string, body, result any) error {
+	data, err := jsonContent(body)
+	if err != nil {
+		return err
 	}
-	resp, err := c.send(ctx, method, path, "application/json", data)
+	resp, err := c.send(ctx, method, path, data, "")
 	if err != nil {
 		return err
 	}
@@ -125,21 +123,44 @@ func decode(body io.Reader, result any) error {
 	return err
 }
 
+// content is the body of a request.
+type content struct {
+	mimeType string
+	size     int64
+	open     func() io.Reader // from the beginning, for each attempt
+}
+
+// jsonContent encodes a body, nil for none.
+func jsonContent(body any) (*content, error) {
+	if body == nil {
+		return nil, nil
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Message: "The request cannot be encoded.", Err: err}
+	}
+	return &content{"application/json", int64(len(data)), func() io.Reader { return bytes.NewReader(data) }}, nil
+}
+
 // send makes a request, again where that can help, and returns an answer of
-// success, whose body the caller closes.
-func (c *Client) send(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
-	once := rand.Text() // so that what is sent again is done once
+// success, whose body the caller closes. The idempotency key of a POST is a new one
+// where none is given, so that what is sent again is done once.
+func (c *Client) send(ctx context.Context, method, path string, body *content, key string) (*http.Response, error) {
+	key = cmp.Or(key, rand.Text())
 	for attempt := 1; ; attempt++ {
-		req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
 		if err != nil {
 			return nil, failed(ctx, err)
 		}
 		req.Header.Set("Authorization", "Bearer "+c.key)
 		if body != nil {
-			req.Header.Set("Content-Type", contentType)
+			req.Header.Set("Content-Type", body.mimeType)
+			req.ContentLength = body.size
+			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(body.open()), nil }
+			req.Body, _ = req.GetBody()
 		}
 		if method == http.MethodPost {
-			req.Header.Set("Idempotency-Key", once)
+			req.Header.Set("Idempotency-Key", key)
 		}
 		resp, err := cmp.Or(c.HTTP, http.DefaultClient).Do(req)
 		if err == nil && resp.StatusCode < 300 {
@@ -223,6 +244,9 @@ func refused(resp *http.Response) error {
 	e := faultOf(&body.Error.Error, resp.StatusCode)
 	if body.Detail.ErrorType != "" {
 		e.Code, e.Message = body.Detail.ErrorType, body.Detail.Message
+		if resp.StatusCode == http.StatusBadRequest { // what is invalid is 422 there
+			e.Kind = fault.Rejected
+		}
 	}
 	if e.Message == "" {
 		e.Message = fmt.Sprintf("The server answered %s.", resp.Status)
@@ -268,7 +292,7 @@ func list[W, T any](ctx context.Context, c *Client, path string, p Page, convert
 		}
 	}
 	var body wire.List[W]
-	err := c.call(ctx, "GET", path+"?"+q.Encode(), nil, &body)
+	err := c.Do(ctx, "GET", path+"?"+q.Encode(), nil, &body)
 	result := List[T]{Items: make([]T, len(body.Data)), HasMore: body.HasMore}
 	for i, w := range body.Data {
 		result.Items[i] = convert(w)

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/client"
 	"github.com/seed-506d8e5d/svc/conversations"
@@ -30,6 +32,7 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/responses"
+	"github.com/seed-506d8e5d/svc/storage/backup"
 )
 
 // open returns a client of a server over a scripted model, and its service.
@@ -85,6 +88,73 @@ func TestMethodsAreThoseOfTheService(t *testing.T) {
 			t.Errorf("%s is %s, want %s", m.Name, have, want)
 		}
 	}
+}
+
+// TestAdministrationIsThatOfTheService administers a server and compares with what its
+// service says.
+func TestAdministrationIsThatOfTheService(t *testing.T) {
+	is := is.New(t)
+	ctx := t.Context()
+	quiet := slog.New(slog.DiscardHandler)
+	service, err := svc.New(ctx, svc.Options{Logger: quiet})
+	is.NoErr(err)
+	defer service.Close()
+	server := httptest.NewServer(httpapi.New(service, httpapi.Options{Logger: quiet, AdminKey: "admin-key-of-the-test"}))
+	defer server.Close()
+	c := client.New(server.URL, "admin-key-of-the-test")
+
+	_, err = c.CreateOrganization(ctx, accounts.NewOrganization{ID: "mine", Name: "A"})
+	is.True(fault.Is(err, fault.Invalid)) // the interface has no IDs of the caller's
+	o, err := c.CreateOrganization(ctx, accounts.NewOrganization{Name: "A", Credits: 12_500_000, Retention: accounts.Retention{Files: 7}})
+	is.NoErr(err)
+	want, err := service.Organization(ctx, o.ID)
+	is.NoErr(err)
+	is.Equal(o, want)
+	suspended := accounts.Suspended
+	o, err = c.UpdateOrganization(ctx, o.ID, accounts.OrganizationUpdate{Status: &suspended, RequestsPerMinute: new(5)})
+	is.NoErr(err)
+	is.Equal(o.Status, suspended)
+	is.Equal(o.RequestsPerMinute, 5)
+	o, replayed, err := c.AddCreditsOnce(ctx, o.ID, accounts.Dollar, "once")
+	is.NoErr(err)
+	is.True(!replayed)
+	o, replayed, err = c.AddCreditsOnce(ctx, o.ID, accounts.Dollar, "once")
+	is.NoErr(err)
+	is.True(replayed)
+	o, err = c.AddCredits(ctx, o.ID, -accounts.Dollar/2)
+	is.NoErr(err)
+	is.Equal(o.Credits, accounts.Micros(13_000_000))
+
+	k, err := c.CreateKey(ctx, accounts.NewKey{OrganizationID: o.ID, Models: []string{"m"}, KeyLimits: accounts.KeyLimits{Budget: accounts.Dollar}})
+	is.NoErr(err)
+	is.True(k.Secret != "")
+	_, err = c.UpdateKey(ctx, k.ID, accounts.KeyUpdate{Name: new("k"), Budget: new(accounts.Micros(0))})
+	is.NoErr(err)
+	keys, err := c.Keys(ctx, o.ID, client.Page{Limit: 5})
+	is.NoErr(err)
+	theirs, err := service.Keys(ctx, o.ID, client.Page{Limit: 5})
+	is.NoErr(err)
+	is.Equal(keys, theirs)
+	usage, err := c.Usage(ctx, o.ID, client.Page{Desc: true})
+	is.NoErr(err)
+	is.Equal(len(usage.Items), 0)
+	log, err := c.AuditLog(ctx, client.Page{Desc: true, Limit: 2})
+	is.NoErr(err)
+	logged, err := service.AuditLog(ctx, client.Page{Desc: true, Limit: 2})
+	is.NoErr(err)
+	is.Equal(log, logged)
+
+	is.NoErr(c.RevokeKey(ctx, k.ID))
+	is.NoErr(c.DeleteOrganization(ctx, o.ID))
+	_, err = c.Organization(ctx, o.ID)
+	is.True(fault.Is(err, fault.NotFound))
+	rest, err := c.Organizations(ctx, client.Page{})
+	is.NoErr(err)
+	is.Equal(len(rest.Items), 0)
+	var saved bytes.Buffer
+	is.NoErr(c.Backup(ctx, &saved))
+	_, err = backup.NewReader(&saved)
+	is.NoErr(err)
 }
 
 func script() *modeltest.Script {

@@ -14,7 +14,7 @@ const textPath = "/v1/completions"
 // CompleteText continues a text as a whole.
 func (c *Client) CompleteText(ctx context.Context, _ Caller, req *chat.TextRequest) (*chat.Completion, error) {
 	var w wire.TextCompletion
-	if err := c.call(ctx, "POST", textPath, convert.ToCompletionRequest(req), &w); err != nil {
+	if err := c.Do(ctx, "POST", textPath, convert.ToCompletionRequest(req), &w); err != nil {
 		return nil, err
 	}
 	return convert.FromTextCompletion(&w), nil

@@ -49,7 +49,7 @@ func (c *Client) Decide(ctx context.Context, _ Caller, req *decisions.Request) (
 			Output int `json:"output_tokens"`
 		}
 	}
-	if err := c.call(ctx, "POST", "/v1/systemone", body, &answer); err != nil {
+	if err := c.Do(ctx, "POST", "/v1/systemone", body, &answer); err != nil {
 		return nil, err
 	}
 	resp := &decisions.Response{Model: answer.Model, Usage: decisions.Usage{InputTokens: answer.Usage.Input, OutputTokens: answer.Usage.Output}}

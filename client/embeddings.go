@@ -12,7 +12,7 @@ import (
 // Embed turns texts into vectors.
 func (c *Client) Embed(ctx context.Context, _ Caller, req *embeddings.Request) (*embeddings.Response, error) {
 	var answer wire.EmbeddingList
-	if err := c.call(ctx, "POST", "/v1/embeddings", convert.ToEmbeddingRequest(req), &answer); err != nil {
+	if err := c.Do(ctx, "POST", "/v1/embeddings", convert.ToEmbeddingRequest(req), &answer); err != nil {
 		return nil, err
 	}
 	resp := convert.FromEmbeddingList(&answer, len(req.Texts))

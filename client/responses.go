@@ -20,7 +20,7 @@ const responsesPath = "/v1/responses"
 // failed in the middle is a *[responses.TurnError].
 func (c *Client) CreateResponse(ctx context.Context, _ Caller, req *responses.Request) (*responses.Response, error) {
 	var w wire.Response
-	if err := c.call(ctx, "POST", responsesPath, convert.ToResponseRequest(req), &w); err != nil {
+	if err := c.Do(ctx, "POST", responsesPath, convert.ToResponseRequest(req), &w); err != nil {
 		return nil, err
 	}
 	r := fromResponse(&w)
@@ -44,7 +44,7 @@ func (c *Client) StreamResponse(ctx context.Context, _ Caller, req *responses.Re
 // Response returns a stored response. The error is NotFound.
 func (c *Client) Response(ctx context.Context, _ Caller, id string) (*responses.Response, error) {
 	var w wire.Response
-	if err := c.call(ctx, "GET", under(responsesPath, id), nil, &w); err != nil {
+	if err := c.Do(ctx, "GET", under(responsesPath, id), nil, &w); err != nil {
 		return nil, err
 	}
 	return fromResponse(&w), nil
@@ -67,7 +67,7 @@ func (c *Client) ReplayResponse(ctx context.Context, _ Caller, id string, after 
 // CancelResponse cancels a response, and returns it.
 func (c *Client) CancelResponse(ctx context.Context, _ Caller, id string) (*responses.Response, error) {
 	var w wire.Response
-	if err := c.call(ctx, "POST", under(responsesPath, id, "cancel"), object{}, &w); err != nil {
+	if err := c.Do(ctx, "POST", under(responsesPath, id, "cancel"), object{}, &w); err != nil {
 		return nil, err
 	}
 	return fromResponse(&w), nil
@@ -75,7 +75,7 @@ func (c *Client) CancelResponse(ctx context.Context, _ Caller, id string) (*resp
 
 // DeleteResponse removes a stored response.
 func (c *Client) DeleteResponse(ctx context.Context, _ Caller, id string) error {
-	return c.call(ctx, "DELETE", under(responsesPath, id), nil, nil)
+	return c.Do(ctx, "DELETE", under(responsesPath, id), nil, nil)
 }
 
 // ResponseInput returns a page of the input items of a stored response.
@@ -86,7 +86,7 @@ func (c *Client) ResponseInput(ctx context.Context, _ Caller, id string, p Page)
 // CountResponseInput returns how many input tokens a request has.
 func (c *Client) CountResponseInput(ctx context.Context, _ Caller, req *responses.Request) (int, error) {
 	var count wire.InputTokens
-	err := c.call(ctx, "POST", responsesPath+"/input_tokens", convert.ToResponseRequest(req), &count)
+	err := c.Do(ctx, "POST", responsesPath+"/input_tokens", convert.ToResponseRequest(req), &count)
 	return count.InputTokens, err
 }
 
@@ -94,7 +94,7 @@ func (c *Client) CountResponseInput(ctx context.Context, _ Caller, req *response
 // from, and its input. Nothing is stored.
 func (c *Client) CompactResponse(ctx context.Context, _ Caller, req *responses.Request) (*responses.Compacted, error) {
 	var w wire.Compacted
-	if err := c.call(ctx, "POST", responsesPath+"/compact", convert.ToCompactionRequest(req), &w); err != nil {
+	if err := c.Do(ctx, "POST", responsesPath+"/compact", convert.ToCompactionRequest(req), &w); err != nil {
 		return nil, err
 	}
 	return convert.FromCompacted(&w), nil

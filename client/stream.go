@@ -4,12 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
-
-	"github.com/seed-506d8e5d/svc/fault"
 )
 
 // errBroken says that a stream ended before its last event.
@@ -23,14 +20,11 @@ type events struct{ body io.ReadCloser }
 
 // stream makes a request that is answered with an event stream.
 func (c *Client) stream(ctx context.Context, method, path string, body any) (*events, error) {
-	var data []byte
-	if body != nil {
-		var err error
-		if data, err = json.Marshal(body); err != nil {
-			return nil, &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Message: "The request cannot be encoded.", Err: err}
-		}
+	data, err := jsonContent(body)
+	if err != nil {
+		return nil, err
 	}
-	resp, err := c.send(ctx, method, path, "application/json", data)
+	resp, err := c.send(ctx, method, path, data, "")
 	if err != nil {
 		return nil, err
 	}

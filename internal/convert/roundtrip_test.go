@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/embeddings"
@@ -419,4 +420,34 @@ func TestStoredObjectsArrive(t *testing.T) {
 	answer(t, convert.ToConversation, convert.FromConversation, "", fill[conversations.Conversation](f))
 	answer(t, convert.ToModel, convert.FromModel, "", model.Info{ID: "m", Created: 1, OwnedBy: "o"})
 	answer(t, convert.ToFile, convert.FromFile, ".StatusDetails", fill(f, func(f *files.File) { f.MIMEType, f.Reason, f.Note = "", "", "" }))
+}
+
+// TestAdministrationArrives sends what package client sends and reads.
+func TestAdministrationArrives(t *testing.T) {
+	f := newFiller()
+	f.of[reflect.TypeFor[accounts.Status]()] = func(*filler) any { return accounts.Suspended }
+	f.of[reflect.TypeFor[accounts.Period]()] = func(*filler) any { return accounts.Day }
+	request(t, convert.ToOrganizationRequest, failing[accounts.NewOrganization](t, convert.FromOrganizationRequest), "", fill(f, func(n *accounts.NewOrganization) { n.ID = "" }))
+	request(t, convert.ToOrganizationUpdate, func(w *wire.OrganizationUpdate) *accounts.OrganizationUpdate {
+		return new(convert.FromOrganizationUpdate(w))
+	}, "", fill[accounts.OrganizationUpdate](f))
+	request(t, convert.ToKeyRequest, failing[accounts.NewKey](t, convert.FromKeyRequest), "", fill[accounts.NewKey](f))
+	request(t, convert.ToKeyUpdate, failing[accounts.KeyUpdate](t, convert.FromKeyUpdate), "", fill[accounts.KeyUpdate](f))
+	answer(t, convert.ToOrganization, pointer(failing[accounts.Organization](t, convert.FromOrganization)), "", fill[accounts.Organization](f))
+	answer(t, convert.ToKey, pointer(failing[accounts.APIKey](t, convert.FromKey)), "", fill[accounts.APIKey](f))
+	answer(t, convert.ToUsageRecord, pointer(failing[accounts.Entry](t, convert.FromUsageRecord)), "", fill(f, func(e *accounts.Entry) {
+		e.Type, e.By, e.Use.Kind = accounts.EntryCharge, "", accounts.Generation
+	}))
+	answer(t, convert.ToAuditEntry, convert.FromAuditEntry, "", fill[accounts.AuditEntry](f), accounts.AuditEntry{ID: "audit_1"})
+}
+
+// failing returns a mapping whose error fails the test.
+func failing[D, W any](t *testing.T, from func(*W) (D, error)) func(*W) *D {
+	return func(w *W) *D {
+		d, err := from(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &d
+	}
 }
