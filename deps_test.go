@@ -19,8 +19,10 @@ const module = "github.com/seed-506d8e5d/svc"
 // Imports run downwards: cmd, httpapi, svc, the domain packages, and what they
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
-	"cmd/svcd": {"", "decisions", "decisions/calibration", "decisions/evaluation", "console", "driver", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
+	"cmd/svcd": {"", "cmd/svcd/internal/cli", "console", "driver", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
 		"files", "telemetry", "internal/background"},
+	"cmd/svcd/internal/cli": {"accounts", "client", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
+		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
 	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses", "internal/convert"},
 	"examples": {"", "*"},
 	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage"},
@@ -95,8 +97,8 @@ var edges = map[string][]string{
 // below httpapi knows HTTP but the clients, and nothing but the programs knows
 // flags.
 var restricted = map[string][]string{
-	"net/http": {"client", "cmd/svcd", "console", "examples", "httpapi", "model/llamaserver", "model/openai", "responses/websearch", "telemetry"},
-	"flag":     {"cmd/svcd", "examples"},
+	"net/http": {"client", "cmd/svcd", "cmd/svcd/internal/cli", "console", "examples", "httpapi", "model/llamaserver", "model/openai", "responses/websearch", "telemetry"},
+	"flag":     {"cmd/svcd", "cmd/svcd/internal/cli", "examples"},
 	"os/exec":  {"cmd/svcd", "files", "model/llamaserver", "storage/pgstore/pgtest"},
 }
 

@@ -242,7 +242,7 @@ func refused(resp *http.Response) error {
 	}
 	_ = json.Unmarshal(data, &body) // what is no JSON says nothing either
 	e := faultOf(&body.Error.Error, resp.StatusCode)
-	if body.Detail.ErrorType != "" {
+	if body.Detail != (wire.ErrorDetail{}) {
 		e.Code, e.Message = body.Detail.ErrorType, body.Detail.Message
 		if resp.StatusCode == http.StatusBadRequest { // what is invalid is 422 there
 			e.Kind = fault.Rejected

@@ -445,3 +445,21 @@ func TestRetries(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusedDecisions has the errors of /v1/systemone, where 400 is for what the model
+// cannot take and 422 for what is invalid.
+func TestRefusedDecisions(t *testing.T) {
+	for status, want := range map[int]*fault.Error{
+		400: {Kind: fault.Rejected, Code: "too_odd", Message: "Too odd."},
+		422: {Kind: fault.Invalid, Code: "validation_error", Message: "Wrong."},
+	} {
+		c := client.New("http://server.test", "key")
+		c.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			body := fmt.Sprintf(`{"detail":{"error_type":%q,"message":%q}}`, want.Code, want.Message)
+			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))}, nil
+		})}
+		if err := c.Do(t.Context(), "POST", "/v1/systemone", map[string]string{}, nil); !reflect.DeepEqual(err, error(want)) {
+			t.Errorf("%d: got %#v, want %#v", status, err, want)
+		}
+	}
+}

@@ -98,6 +98,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // one package uses stands in that package.
 const (
 	CodeValidation    = "validation_error"
+	CodeNotFound      = "not_found" // there is no such path
 	CodeContextLength = "context_length_exceeded"
 	CodeInternal      = "internal_error"
 	CodeUpstream      = "model_error"

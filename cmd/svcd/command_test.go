@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/client"
 	"github.com/seed-506d8e5d/svc/httpapi"
 )
 
@@ -132,14 +134,14 @@ func TestCommands(t *testing.T) {
 
 // TestRetentionIsShown sets what no flag does.
 func TestRetentionIsShown(t *testing.T) {
-	c := client{url: newServer(t), key: testAdminKey}
-	body := map[string]any{"name": "Team", "retention": map[string]int{"responses_days": 30, "files_days": 7}}
-	if _, err := c.call(t.Context(), "POST", organizationsPath, body); err != nil {
+	url := newServer(t)
+	n := accounts.NewOrganization{Name: "Team", Retention: accounts.Retention{Responses: 30, Files: 7}}
+	if _, err := client.New(url, testAdminKey).CreateOrganization(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 	const want = "ID      NAME  STATUS  CREDITS  REQUESTS/MIN  TOKENS/MIN  CONCURRENT  ZERO RETENTION  RETENTION                CREATED\n" +
 		"org_01  Team  active  $0       none          none        none        no              responses 30d, files 7d  2023-11-14 22:13:20\n"
-	if stdout, _, err := svcd(t, c.url, "org list"); err != nil || stdout != want {
+	if stdout, _, err := svcd(t, url, "org list"); err != nil || stdout != want {
 		t.Errorf("got %v\n%s\nwant\n%s", err, stdout, want)
 	}
 }

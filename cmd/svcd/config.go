@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/cmd/svcd/internal/cli"
 	"github.com/seed-506d8e5d/svc/httpapi"
 )
 
@@ -81,14 +82,14 @@ func (e environment) config() (config, error) {
 
 	flags.Usage = func() {
 		fmt.Fprintln(e.stderr, "svcd [flags]: serve. svcd COMMAND -help says more about one of the commands:")
-		help(e.stderr, append(localCommands(), commands()...))
+		cli.Help(e.stderr)
 		fmt.Fprintln(e.stderr, "\nFlags of the server, each with its environment variable:")
 		flags.PrintDefaults()
 	}
-	if err := e.setFlags(flags); err != nil {
+	if err := cli.ReadEnvironment(flags, e.getenv); err != nil {
 		return c, err
 	}
-	if err := parseFlags(flags, e.args); err != nil {
+	if err := cli.ParseFlags(flags, e.args); err != nil {
 		return c, err
 	}
 	if c.adminKey != "" && len(c.adminKey) < minAdminKey {
@@ -136,34 +137,4 @@ func parseAliases(aliases map[string]string, value string) (map[string]string, e
 		aliases[name] = id
 	}
 	return aliases, nil
-}
-
-// setFlags gives the flags the values that the environment has for them.
-func (e environment) setFlags(flags *flag.FlagSet) error {
-	var err error
-	flags.VisitAll(func(f *flag.Flag) {
-		name := variable(f.Name)
-		f.Usage += " (" + name + ")"
-		if value := e.getenv(name); value != "" && err == nil {
-			if setErr := f.Value.Set(value); setErr != nil {
-				err = fmt.Errorf("the environment variable %s has the value %q: %w", name, value, setErr)
-			}
-		}
-	})
-	return err
-}
-
-// variable names the environment variable of a flag.
-func variable(flag string) string {
-	switch flag {
-	case "search":
-		return "SVC_SEARCH_URL"
-	case "upstream":
-		return "SVC_UPSTREAM_URL"
-	case "alias":
-		return "SVC_ALIASES"
-	case "key":
-		return "SVC_API_KEY"
-	}
-	return "SVC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/cmd/svcd/internal/cli"
 	"github.com/seed-506d8e5d/svc/console"
 	"github.com/seed-506d8e5d/svc/model/openai"
 )
@@ -27,7 +28,7 @@ func (c config) withConsole(api http.Handler, service *svc.Service, key string, 
 	if c.secret != "" {
 		sum := sha256.Sum256([]byte(c.secret))
 		o.Secret = sum[:]
-	} else if isDatabase(c.data) {
+	} else if cli.IsDatabase(c.data) {
 		o.Logger.Warn("console: sessions work on this server alone and end with it; set -console-secret (SVC_CONSOLE_SECRET) to the same text on every server of this database")
 	}
 	pages, err := console.New(service, o)

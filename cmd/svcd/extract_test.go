@@ -49,7 +49,12 @@ func TestExtractAsJSON(t *testing.T) {
 		t.Fatalf("got %q", lines)
 	}
 	for i, line := range lines {
-		var got extracted
+		var got struct {
+			File, Format, Error string
+			Pages               int
+			Warnings            []string
+			Millis              float64 `json:"milliseconds"`
+		}
 		if err := json.Unmarshal([]byte(line), &got); err != nil {
 			t.Fatal(err)
 		}

@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/matryer/is"
 )
@@ -83,39 +81,4 @@ func TestUploadsThatFail(t *testing.T) {
 			t.Errorf("%q: got %q, %v, want %q, %s", c.args, out, err, c.out, c.want)
 		}
 	}
-}
-
-// TestAnUploadWaitsOnlySoLong waits for a server that gets nowhere.
-func TestAnUploadWaitsOnlySoLong(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	u := &uploading{session: &session{}, wait: time.Hour}
-	_, _, err := u.await(ctx, &sending{line: &statusLine{}}, nil, uploaded{Status: "uploaded"})
-	if err != context.DeadlineExceeded {
-		t.Errorf("got %v", err)
-	}
-	u.wait = time.Nanosecond
-	_, _, err = u.await(t.Context(), &sending{line: &statusLine{}}, nil, uploaded{ID: "file_1", Status: "uploaded"})
-	if want := "it is uploaded as file_1 and still not processed after 1ns"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
-func TestSendingIsShown(t *testing.T) {
-	is := is.New(t)
-	var terminal strings.Builder
-	b := &sending{line: &statusLine{terminal: &terminal}, name: "a\x1b.pdf", total: 2_000_000}
-	for range 2 {
-		n, err := b.Write(make([]byte, 1_000_000))
-		is.NoErr(err)
-		is.Equal(n, 1_000_000)
-	}
-	b.show("reading")
-	b.show("reading")
-	b.line.clear()
-	b.line.clear()
-	const start, end = "\ra\uFFFD.pdf  ", "\x1b[K"
-	is.Equal(terminal.String(), start+"[===============               ]  50% of 2.0 MB"+end+
-		start+"[==============================] 100% of 2.0 MB"+end+
-		start+"reading"+end+"\r"+end)
 }

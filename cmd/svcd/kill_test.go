@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-506d8e5d/svc/cmd/svcd/internal/cli"
 	"github.com/seed-506d8e5d/svc/model/llamaserver"
 )
 
@@ -38,7 +39,7 @@ const patience = 2 * time.Minute
 // TestMain is svcd itself in the processes that TestKill starts and in those that
 // read documents, and the clients in those of the benchmarks.
 func TestMain(m *testing.M) {
-	if os.Getenv(killChild) != "" || len(os.Args) > 1 && os.Args[1] == readerCommand {
+	if os.Getenv(killChild) != "" || len(os.Args) > 1 && os.Args[1] == cli.ReaderCommand {
 		main()
 		return
 	}

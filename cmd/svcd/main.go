@@ -9,9 +9,9 @@
 //
 // Every flag of the server has an environment variable; the flag wins. This
 // package is wiring: config.go reads the flags and models.go the configuration
-// file, serve.go puts the parts together and runs them. The commands are in
-// command.go, their server in client.go. svcd also runs itself, once for
-// each document whose text is extracted (runReader).
+// file, serve.go puts the parts together and runs them. All other commands are in
+// internal/cli. svcd also runs itself, once for each document whose text is
+// extracted (runReader).
 package main
 
 import (
@@ -25,15 +25,12 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/seed-506d8e5d/svc/cmd/svcd/internal/cli"
 	"github.com/seed-506d8e5d/svc/files"
 )
 
-// readerCommand is the first argument of the process that reads one document
-// ([files.Process]). The server and svcd extract start it; it is not in the help.
-const readerCommand = "extract-text"
-
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == readerCommand {
+	if len(os.Args) > 1 && os.Args[1] == cli.ReaderCommand {
 		runReader(os.Args[2:])
 		return
 	}
@@ -67,9 +64,6 @@ type environment struct {
 
 // run runs a command or serves until ctx ends.
 func (e environment) run(ctx context.Context) error {
-	if len(e.args) > 0 && e.args[0] == "extract" {
-		return e.extract(ctx, e.args[1:])
-	}
 	if len(e.args) == 1 && e.args[0] == "version" {
 		version(e.stdout)
 		return nil
@@ -78,7 +72,8 @@ func (e environment) run(ctx context.Context) error {
 		return e.checkConfig(e.args[1:])
 	}
 	if len(e.args) > 0 && !strings.HasPrefix(e.args[0], "-") {
-		return e.command(ctx)
+		command := cli.Environment{Args: e.args, Getenv: e.getenv, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr}
+		return command.Run(ctx)
 	}
 	c, err := e.config()
 	if err != nil {

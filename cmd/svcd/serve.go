@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/cmd/svcd/internal/cli"
 	"github.com/seed-506d8e5d/svc/console"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/httpapi"
@@ -116,7 +117,7 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 	}
 	options := svc.Options{
 		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices, AnyItems: c.models.anyItems, Aliases: c.models.aliases,
-		Observer: observer.Telemetry, Extractor: &files.Process{Command: []string{self, readerCommand}}, MaxDuration: c.maxDuration,
+		Observer: observer.Telemetry, Extractor: &files.Process{Command: []string{self, cli.ReaderCommand}}, MaxDuration: c.maxDuration,
 	}
 	if backend != nil {
 		options.Backend = backend
@@ -180,7 +181,7 @@ func (c config) openStore(ctx context.Context, logger *slog.Logger) (storage.Sto
 	switch {
 	case c.data == inMemory:
 		return memstore.New(), nil
-	case isDatabase(c.data):
+	case cli.IsDatabase(c.data):
 		store, err := pgstore.Open(ctx, pgstore.Options{URL: c.data, Logger: logger})
 		if err != nil {
 			text := strings.Join(strings.Fields(err.Error()), " ") // the driver has a line for each address
@@ -209,11 +210,6 @@ func databaseHint(text string) string {
 		return "write it as postgres://USER:PASSWORD@HOST:5432/DATABASE"
 	}
 	return "see that PostgreSQL runs there and that this machine may connect"
-}
-
-// isDatabase says whether -data is the URL of a database and no directory.
-func isDatabase(data string) bool {
-	return strings.HasPrefix(data, "postgres://") || strings.HasPrefix(data, "postgresql://")
 }
 
 // shutDown stops accepting, lets running turns and requests end within the grace

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 // decideCommands are the commands that decide about many states.
 func decideCommands() []command {
 	return []command{{
-		words: "decide", args: "ROWS", help: "ask questions about each row of a CSV or JSONL file, or each document of a folder",
+		words: "decide", args: "ROWS", access: uses, help: "ask questions about each row of a CSV or JSONL file, or each document of a folder",
 		prepare: func(flags *flag.FlagSet) action {
 			d := &deciding{}
 			flags.StringVar(&d.model, "model", model.DefaultDecider, "`ID` of the model")
@@ -54,9 +54,7 @@ type answerColumn struct{ heading, question, member, option string }
 
 func (d *deciding) run(ctx context.Context, s *session, args []string) error {
 	d.session = s
-	if s.key == "" {
-		return errors.New("no API key: set -key or SVC_API_KEY")
-	}
+	s.server.HTTP = manyClient
 	if d.questionsFile == "" || d.atOnce < 1 || d.resume && d.outFile == "" {
 		return errors.New("-questions is required, -at-once is at least 1, and -resume needs -out")
 	}
@@ -82,7 +80,7 @@ func (d *deciding) run(ctx context.Context, s *session, args []string) error {
 	}
 	d.pace = newPace(d.atOnce)
 	err = d.decide(ctx, in, out, done)
-	if out != d.stdout {
+	if out != d.Stdout {
 		err = errors.Join(err, out.(io.Closer).Close())
 	}
 	return err
@@ -154,9 +152,9 @@ func (d *deciding) open(heading []string) (out io.Writer, done int, err error) {
 	heading = append(heading[:len(heading):len(heading)], "error")
 	if d.outFile == "" {
 		if !d.asJSON {
-			err = writeRecord(d.stdout, heading)
+			err = writeRecord(d.Stdout, heading)
 		}
-		return d.stdout, 0, err
+		return d.Stdout, 0, err
 	}
 	mode := os.O_RDWR | os.O_CREATE
 	if !d.resume {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 
 func checkCommands() []command {
 	return []command{
-		{"check", "DIRECTORY", "read and verify all data in a directory, without a server", checkCommand},
-		{"salvage", "DAMAGED NEW", "export what can be read of a damaged directory into a new one", salvageCommand},
+		{words: "check", args: "DIRECTORY", access: local, help: "read and verify all data in a directory, without a server", prepare: checkCommand},
+		{words: "salvage", args: "DAMAGED NEW", access: local, help: "export what can be read of a damaged directory into a new one", prepare: salvageCommand},
 	}
 }
 
@@ -25,7 +25,7 @@ func checkCommand(*flag.FlagSet) action {
 		damaged := 0
 		records, err := badgerstore.Check(ctx, args[0], func(err error) {
 			damaged++
-			fmt.Fprintln(s.stdout, err)
+			fmt.Fprintln(s.Stdout, err)
 		})
 		if err != nil {
 			return err
@@ -33,7 +33,7 @@ func checkCommand(*flag.FlagSet) action {
 		if damaged > 0 {
 			return errDamaged
 		}
-		fmt.Fprintf(s.stdout, "%s: %d records, no damage\n", args[0], records)
+		fmt.Fprintf(s.Stdout, "%s: %d records, no damage\n", args[0], records)
 		return nil
 	}
 }
@@ -45,11 +45,11 @@ func salvageCommand(*flag.FlagSet) action {
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		records, err := badgerstore.Salvage(ctx, args[0], args[1], func(err error) { fmt.Fprintln(s.stdout, err) })
+		records, err := badgerstore.Salvage(ctx, args[0], args[1], func(err error) { fmt.Fprintln(s.Stdout, err) })
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(s.stdout, "%s has %d records of %s\n", args[1], records, args[0])
+		fmt.Fprintf(s.Stdout, "%s has %d records of %s\n", args[1], records, args[0])
 		return nil
 	}
 }

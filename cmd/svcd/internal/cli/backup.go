@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/storage"
@@ -19,8 +20,8 @@ import (
 
 func backupCommands() []command {
 	return []command{
-		{"backup", "FILE", "copy everything that a running server keeps to a new file", plain(saveBackup)},
-		{"restore", "FILE", "make a data directory or fill a database from a backup, without a server", restoreCommand},
+		{words: "backup", args: "FILE", help: "copy everything that a running server keeps to a new file", prepare: plain(saveBackup)},
+		{words: "restore", args: "FILE", access: local, help: "make a data directory or fill a database from a backup, without a server", prepare: restoreCommand},
 	}
 }
 
@@ -31,11 +32,9 @@ func saveBackup(ctx context.Context, s *session, args []string) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s exists already", path)
 	}
-	resp, err := s.do(ctx, "GET", "/admin/v1/backup", nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
+	in, out := io.Pipe()
+	go func() { out.CloseWithError(s.server.Backup(ctx, out)) }()
+	defer in.Close()
 	file, err := os.OpenFile(path+".partial", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -45,8 +44,8 @@ func saveBackup(ctx context.Context, s *session, args []string) (err error) {
 			err = errors.Join(err, os.Remove(file.Name()))
 		}
 	}()
-	records, size, err := s.copyBackup(file, resp.Body)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+	records, size, err := s.copyBackup(file, in)
+	if err := errors.Join(sentence(err), file.Sync(), file.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(file.Name(), path); err != nil {
@@ -55,13 +54,13 @@ func saveBackup(ctx context.Context, s *session, args []string) (err error) {
 	if err := syncDirectory(filepath.Dir(path)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.stdout, "%s has %d records in %s.\n", path, records, byteText(size))
+	_, err = fmt.Fprintf(s.Stdout, "%s has %d records in %s.\n", path, records, byteText(size))
 	return err
 }
 
 // copyBackup copies a backup, reading it to see that it is whole.
 func (s *session) copyBackup(to io.Writer, from io.Reader) (records uint64, size int64, err error) {
-	r, bar, err := openBackup(io.TeeReader(from, to), s.stderr)
+	r, bar, err := openBackup(io.TeeReader(from, to), s.Stderr)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -83,12 +82,12 @@ func restoreCommand(flags *flag.FlagSet) action {
 			return err
 		}
 		defer file.Close()
-		r, bar, err := openBackup(file, s.stderr)
+		r, bar, err := openBackup(file, s.Stderr)
 		if err != nil {
 			return err
 		}
 		what := *data
-		if isDatabase(*data) {
+		if IsDatabase(*data) {
 			what = "The database" // its URL may have a password
 			err = pgstore.Load(ctx, pgstore.Options{URL: *data}, func(store storage.Store) error { return backup.Restore(ctx, store, r) })
 		} else {
@@ -98,7 +97,7 @@ func restoreCommand(flags *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(s.stdout, "%s has the %d records of %s.\n", what, r.Total(), args[0])
+		_, err = fmt.Fprintf(s.Stdout, "%s has the %d records of %s.\n", what, r.Total(), args[0])
 		return err
 	}
 }
@@ -124,7 +123,7 @@ func (s *session) restore(ctx context.Context, r *backup.Reader, dir string) (er
 			err = errors.Join(err, os.RemoveAll(draft))
 		}
 	}()
-	store, err := badgerstore.Open(badgerstore.Options{Dir: draft, Logger: slog.New(slog.NewTextHandler(s.stderr, nil))})
+	store, err := badgerstore.Open(badgerstore.Options{Dir: draft, Logger: slog.New(slog.NewTextHandler(s.Stderr, nil))})
 	if err != nil {
 		return err
 	}
@@ -210,4 +209,9 @@ func byteText(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	return fmt.Sprintf("%.1f %cB", value, "kMGT"[unit-1])
+}
+
+// IsDatabase says whether -data is the URL of a database and no directory.
+func IsDatabase(data string) bool {
+	return strings.HasPrefix(data, "postgres://") || strings.HasPrefix(data, "postgresql://")
 }

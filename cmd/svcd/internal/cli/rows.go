@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -194,7 +194,7 @@ func openFolder(folder string) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &files.Process{Command: []string{self, readerCommand}}
+	reader := &files.Process{Command: []string{self, ReaderCommand}}
 	read := 0
 	next := func(ctx context.Context) (*row, error) {
 		if read == len(names) {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -64,8 +64,8 @@ type steps struct {
 }
 
 // steps begins one of which some are done.
-func (e environment) steps(what string, done, total int) *steps {
-	p := &steps{line: newStatusLine(e.stderr), out: e.stderr, what: what, first: done, done: done, total: total, begin: time.Now()}
+func (e Environment) steps(what string, done, total int) *steps {
+	p := &steps{line: newStatusLine(e.Stderr), out: e.Stderr, what: what, first: done, done: done, total: total, begin: time.Now()}
 	p.show()
 	return p
 }

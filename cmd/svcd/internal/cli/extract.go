@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -35,13 +35,13 @@ const extractTimeout = time.Minute
 
 // extract prints documents as a model would see them, without a server. Each is
 // read in a process of its own, several at the same time, and printed in order.
-func (e environment) extract(ctx context.Context, args []string) error {
+func (e Environment) extract(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("svcd extract", flag.ContinueOnError)
-	flags.SetOutput(e.stderr)
+	flags.SetOutput(e.Stderr)
 	asJSON := flags.Bool("json", false, "print an object for each file, with its pages, warnings and time")
 	jobs := flags.Int("jobs", runtime.NumCPU(), "how many `documents` to read at the same time")
 	flags.Usage = func() {
-		fmt.Fprintln(e.stderr, "svcd extract [flags] FILE…: print documents as a model sees them")
+		fmt.Fprintln(e.Stderr, "svcd extract [flags] FILE…: print documents as a model sees them")
 		flags.PrintDefaults()
 	}
 	names, err := parse(flags, args)
@@ -55,7 +55,7 @@ func (e environment) extract(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	process := &files.Process{Command: []string{self, readerCommand}}
+	process := &files.Process{Command: []string{self, ReaderCommand}}
 	results := make([]chan extracted, len(names))
 	for i := range results {
 		results[i] = make(chan extracted, 1)
@@ -77,8 +77,8 @@ func (e environment) extract(ctx context.Context, args []string) error {
 
 // printAll prints what was read, in order, with a bar on a terminal. The error
 // says how many files could not be read.
-func (e environment) printAll(results []chan extracted, asJSON bool) error {
-	bar := newStatusLine(e.stderr)
+func (e Environment) printAll(results []chan extracted, asJSON bool) error {
+	bar := newStatusLine(e.Stderr)
 	defer bar.clear()
 	failed := 0
 	for i, result := range results {
@@ -98,19 +98,19 @@ func (e environment) printAll(results []chan extracted, asJSON bool) error {
 	return nil
 }
 
-func (e environment) printExtracted(r extracted, asJSON bool) error {
+func (e Environment) printExtracted(r extracted, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(e.stdout).Encode(r)
+		return json.NewEncoder(e.Stdout).Encode(r)
 	}
 	if r.Error != "" {
-		fmt.Fprintf(e.stderr, "%s: %s\n", r.File, r.Error)
+		fmt.Fprintf(e.Stderr, "%s: %s\n", r.File, r.Error)
 		return nil
 	}
 	d := model.Document{Name: filepath.Base(r.File), Text: r.Text}
 	if len(r.Warnings) > 0 {
 		d.Note = r.Warnings[0]
 	}
-	_, err := fmt.Fprintln(e.stdout, d.Quoted())
+	_, err := fmt.Fprintln(e.Stdout, d.Quoted())
 	return err
 }
 

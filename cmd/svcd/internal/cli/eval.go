@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -25,7 +25,7 @@ const maxEvalRows = 100_000
 // evalCommands are the commands that say how good decisions are.
 func evalCommands() []command {
 	return []command{{
-		words: "eval", args: "LABELLED", help: "say how well models answer questions about the labelled rows of a CSV or JSONL file",
+		words: "eval", args: "LABELLED", access: uses, help: "say how well models answer questions about the labelled rows of a CSV or JSONL file",
 		prepare: func(flags *flag.FlagSet) action {
 			e := &evaluating{}
 			flags.StringVar(&e.models, "models", model.DefaultDecider, "`IDs` of the models, with commas between them")
@@ -81,9 +81,7 @@ type evalAnswer struct {
 
 func (e *evaluating) run(ctx context.Context, s *session, args []string) error {
 	e.session = s
-	if s.key == "" {
-		return errors.New("no API key: set -key or SVC_API_KEY")
-	}
+	s.server.HTTP = manyClient
 	if e.questionsFile == "" || e.atOnce < 1 {
 		return errors.New("-questions is required, and -at-once is at least 1")
 	}
@@ -114,7 +112,7 @@ func (e *evaluating) run(ctx context.Context, s *session, args []string) error {
 	for i := range e.asked {
 		report.add(&e.asked[i], i, rows, answers)
 	}
-	if err := report.print(e.stdout); err != nil {
+	if err := report.print(e.Stdout); err != nil {
 		return err
 	}
 	return report.write(e.page)
