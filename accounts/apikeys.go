@@ -28,6 +28,8 @@ type APIKey struct {
 	KeyLimits
 	Spent Micros // in the period of the budget, where there is one
 
+	UnknownFields UnknownFields // RefuseUnknown or empty
+
 	// Secret is the key itself. Only CreateKey's answer has it, because only its
 	// hash is stored.
 	Secret string
@@ -40,6 +42,7 @@ type NewKey struct {
 	Name           string   `json:"name"`
 	Models         []string `json:"models"` // 1 to 1,000 IDs; nil for every model
 	KeyLimits
+	UnknownFields UnknownFields `json:"unknown_fields,omitempty"`
 }
 
 // KeyUpdate is what to change of a key; nil leaves a field as it is. What it has
@@ -50,6 +53,8 @@ type KeyUpdate struct {
 	TokensPerMinute   *int    `json:"tokens_per_minute,omitempty"`
 	Budget            *Micros `json:"budget,omitempty"`
 	BudgetPeriod      *Period `json:"budget_period,omitempty"`
+
+	UnknownFields *UnknownFields `json:"unknown_fields,omitempty"`
 }
 
 // keyHash is the SHA-256 hash of a key, by which it is found. Keys carry 256
@@ -69,6 +74,7 @@ type keyRecord struct {
 	CreatedAt      int64    `json:"created_at"`
 	Hash           []byte   `json:"hash"`
 	limitsRecord
+	UnknownFields UnknownFields `json:"unknown_fields,omitempty"`
 }
 
 // limitsRecord is what is stored of a key's KeyLimits, beside the rest of the key.
@@ -91,11 +97,12 @@ func (k APIKey) MarshalJSON() ([]byte, error) {
 		CreatedAt      int64    `json:"created_at"`
 		LastUsedAt     *int64   `json:"last_used_at"`
 		KeyLimits
-		Spent  *Micros `json:"budget_spent,omitempty"`
-		Secret string  `json:"key,omitempty"`
+		Spent         *Micros       `json:"budget_spent,omitempty"`
+		UnknownFields UnknownFields `json:"unknown_fields,omitempty"`
+		Secret        string        `json:"key,omitempty"`
 	}{
 		k.ID, "api_key", orNull(k.OrganizationID), k.Name, k.Models, k.Prefix,
-		k.CreatedAt, orNull(k.LastUsedAt), k.KeyLimits, k.shownSpent(), k.Secret,
+		k.CreatedAt, orNull(k.LastUsedAt), k.KeyLimits, k.shownSpent(), k.UnknownFields, k.Secret,
 	})
 }
 
@@ -182,6 +189,9 @@ func (s *Service) CreateKey(ctx context.Context, n NewKey) (APIKey, error) {
 	if n.KeyLimits, err = n.KeyLimits.checked(); err != nil {
 		return APIKey{}, err
 	}
+	if n.UnknownFields, err = n.UnknownFields.checked(); err != nil {
+		return APIKey{}, err
+	}
 	secret := newSecret()
 	record := s.newKeyRecord(n, secret)
 	err = s.store.Update(ctx, system, func(tx storage.Tx) error {
@@ -212,6 +222,7 @@ func (s *Service) newKeyRecord(n NewKey, secret string) keyRecord {
 		CreatedAt:      s.now().Unix(),
 		Hash:           hash[:],
 		limitsRecord:   limitsRecord(n.KeyLimits),
+		UnknownFields:  n.UnknownFields,
 	}
 }
 
@@ -228,7 +239,7 @@ func (s *Service) putKey(tx storage.Tx, r keyRecord) error {
 			return err
 		}
 	}
-	return s.record(tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models, KeyLimits(r.limitsRecord)})
+	return s.record(tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models, KeyLimits(r.limitsRecord), r.UnknownFields})
 }
 
 // show returns the key as it is shown. lastUsed is in Unix seconds.
@@ -242,6 +253,7 @@ func (r keyRecord) show(lastUsed int64) APIKey {
 		CreatedAt:      r.CreatedAt,
 		LastUsedAt:     lastUsed,
 		KeyLimits:      KeyLimits(r.limitsRecord),
+		UnknownFields:  r.UnknownFields,
 	}
 }
 
@@ -351,6 +363,10 @@ func (r *keyRecord) change(u KeyUpdate) (err error) {
 	set(&r.TokensPerMinute, u.TokensPerMinute)
 	set(&r.Budget, u.Budget)
 	set(&r.BudgetPeriod, u.BudgetPeriod)
+	set(&r.UnknownFields, u.UnknownFields)
+	if r.UnknownFields, err = r.UnknownFields.checked(); err != nil {
+		return err
+	}
 	if r.Name != "" {
 		if err := checkName(r.Name); err != nil {
 			return err

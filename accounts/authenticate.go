@@ -135,6 +135,7 @@ func (s *Service) lookUp(ctx context.Context, hash keyHash) (*grant, error) {
 	g.caller.Key = key.ID
 	g.caller.Models = key.Models
 	g.caller.KeyLimits = KeyLimits(key.limitsRecord)
+	g.caller.RefuseUnknown = g.caller.RefuseUnknown || key.UnknownFields == RefuseUnknown
 	g.touched.Store(s.now().Add(-lastUsedEvery).Unix())
 	return g, nil
 }
@@ -148,6 +149,7 @@ func (r organizationRecord) caller() Caller {
 		TokensPerMinute:   r.TokensPerMinute,
 
 		ConcurrentRequests: r.ConcurrentRequests,
+		RefuseUnknown:      r.UnknownFields == RefuseUnknown,
 	}
 }
 

@@ -22,6 +22,28 @@ const (
 	Suspended Status = "suspended"
 )
 
+// UnknownFields is what becomes of the fields of requests that the interface does not
+// have. An organization or a key that says nothing has them ignored and named in the
+// answer. What a request says itself wins.
+type UnknownFields string
+
+// The values besides the empty one, which is IgnoreUnknown.
+const (
+	IgnoreUnknown UnknownFields = "ignore"
+	RefuseUnknown UnknownFields = "refuse" // where the organization or the key has it
+)
+
+// checked returns the value as it is kept, or an Invalid error.
+func (u UnknownFields) checked() (UnknownFields, error) {
+	switch u {
+	case "", IgnoreUnknown:
+		return "", nil
+	case RefuseUnknown:
+		return u, nil
+	}
+	return "", fault.Invalidf("unknown_fields", "unknown_fields must be %q or %q.", IgnoreUnknown, RefuseUnknown)
+}
+
 // Organization owns keys, credits and everything that is stored with them. Its
 // JSON encoding is the one that the administration interface shows.
 type Organization struct {
@@ -35,8 +57,9 @@ type Organization struct {
 
 	ConcurrentRequests int // that each process works on at once, 0 for no limit of its own
 
-	Retention Retention
-	CreatedAt int64 // Unix seconds
+	UnknownFields UnknownFields // RefuseUnknown or empty
+	Retention     Retention
+	CreatedAt     int64 // Unix seconds
 }
 
 // organizationRecord is what is stored of an Organization: all but the credits,
@@ -50,6 +73,7 @@ type organizationRecord struct {
 	TokensPerMinute   int    `json:"tokens_per_minute,omitempty"`
 
 	ConcurrentRequests int             `json:"concurrent_requests,omitempty"`
+	UnknownFields      UnknownFields   `json:"unknown_fields,omitempty"`
 	Retention          retentionRecord `json:"retention,omitzero"`
 	CreatedAt          int64           `json:"created_at"`
 }
@@ -76,8 +100,9 @@ type NewOrganization struct {
 	RequestsPerMinute int    `json:"requests_per_minute"`
 	TokensPerMinute   int    `json:"tokens_per_minute"`
 
-	ConcurrentRequests int       `json:"concurrent_requests,omitempty"`
-	Retention          Retention `json:"retention,omitzero"`
+	ConcurrentRequests int           `json:"concurrent_requests,omitempty"`
+	UnknownFields      UnknownFields `json:"unknown_fields,omitempty"`
+	Retention          Retention     `json:"retention,omitzero"`
 }
 
 // OrganizationUpdate is what to change of an organization; nil leaves a field
@@ -89,7 +114,8 @@ type OrganizationUpdate struct {
 	RequestsPerMinute *int    `json:"requests_per_minute,omitempty"`
 	TokensPerMinute   *int    `json:"tokens_per_minute,omitempty"`
 
-	ConcurrentRequests *int `json:"concurrent_requests,omitempty"`
+	ConcurrentRequests *int           `json:"concurrent_requests,omitempty"`
+	UnknownFields      *UnknownFields `json:"unknown_fields,omitempty"`
 
 	Retention *Retention `json:"retention,omitempty"` // all of it
 }
@@ -106,12 +132,13 @@ func (o Organization) MarshalJSON() ([]byte, error) {
 		RequestsPerMinute int    `json:"requests_per_minute"`
 		TokensPerMinute   int    `json:"tokens_per_minute"`
 
-		ConcurrentRequests int       `json:"concurrent_requests,omitempty"`
-		Retention          Retention `json:"retention,omitzero"`
-		CreatedAt          int64     `json:"created_at"`
+		ConcurrentRequests int           `json:"concurrent_requests,omitempty"`
+		UnknownFields      UnknownFields `json:"unknown_fields,omitempty"`
+		Retention          Retention     `json:"retention,omitzero"`
+		CreatedAt          int64         `json:"created_at"`
 	}{
 		o.ID, "organization", o.Name, o.Status, o.ZeroDataRetention, o.Credits,
-		o.RequestsPerMinute, o.TokensPerMinute, o.ConcurrentRequests, o.Retention, o.CreatedAt,
+		o.RequestsPerMinute, o.TokensPerMinute, o.ConcurrentRequests, o.UnknownFields, o.Retention, o.CreatedAt,
 	})
 }
 
@@ -126,7 +153,10 @@ func checkName(name string) error {
 }
 
 // check returns an Invalid error where a field that can be set is out of bounds.
-func (r organizationRecord) check() error {
+func (r *organizationRecord) check() (err error) {
+	if r.UnknownFields, err = r.UnknownFields.checked(); err != nil {
+		return err
+	}
 	if err := checkName(r.Name); err != nil {
 		return err
 	}
@@ -159,6 +189,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		CreatedAt:         s.now().Unix(),
 
 		ConcurrentRequests: n.ConcurrentRequests,
+		UnknownFields:      n.UnknownFields,
 	}
 	if n.ID == "" {
 		record.ID = s.newID("org")
@@ -281,6 +312,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		set(&record.RequestsPerMinute, u.RequestsPerMinute)
 		set(&record.TokensPerMinute, u.TokensPerMinute)
 		set(&record.ConcurrentRequests, u.ConcurrentRequests)
+		set(&record.UnknownFields, u.UnknownFields)
 		set(&record.Retention, (*retentionRecord)(u.Retention))
 		if err := record.check(); err != nil {
 			return err
@@ -328,5 +360,6 @@ func (s *Service) withCredits(ctx context.Context, r organizationRecord) (Organi
 		CreatedAt:         r.CreatedAt,
 
 		ConcurrentRequests: r.ConcurrentRequests,
+		UnknownFields:      r.UnknownFields,
 	}, err
 }

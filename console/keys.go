@@ -56,7 +56,7 @@ func (c *Console) keyPage(v *visit) error {
 // createKey makes a key and shows it, the only time. The page answers the form
 // itself: a redirect would have to carry the key.
 func (c *Console) createKey(v *visit) error {
-	n := accounts.NewKey{OrganizationID: v.r.PostForm.Get("organization_id"), Name: v.r.PostForm.Get("name")}
+	n := accounts.NewKey{OrganizationID: v.r.PostForm.Get("organization_id"), Name: v.r.PostForm.Get("name"), UnknownFields: v.unknownFields()}
 	if models := strings.Fields(strings.ReplaceAll(v.r.PostForm.Get("models"), ",", " ")); len(models) > 0 {
 		n.Models = models
 	}
@@ -79,7 +79,7 @@ func (c *Console) updateKey(v *visit) error {
 	id, name := v.r.PathValue("id"), v.r.PostForm.Get("name")
 	_, err = v.as.UpdateKey(v.ctx(), id, accounts.KeyUpdate{
 		Name: &name, RequestsPerMinute: &limits.RequestsPerMinute, TokensPerMinute: &limits.TokensPerMinute,
-		Budget: &limits.Budget, BudgetPeriod: &limits.BudgetPeriod,
+		Budget: &limits.Budget, BudgetPeriod: &limits.BudgetPeriod, UnknownFields: new(v.unknownFields()),
 	})
 	if err != nil {
 		return err

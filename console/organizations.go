@@ -53,7 +53,7 @@ func (c *Console) showOrganization(v *visit, id string, created *accounts.APIKey
 }
 
 func (c *Console) createOrganization(v *visit) error {
-	n := accounts.NewOrganization{Name: v.r.PostForm.Get("name"), ZeroDataRetention: v.r.PostForm.Get("zero_data_retention") != ""}
+	n := accounts.NewOrganization{Name: v.r.PostForm.Get("name"), ZeroDataRetention: v.r.PostForm.Get("zero_data_retention") != "", UnknownFields: v.unknownFields()}
 	var err error
 	if text := v.r.PostForm.Get("credits"); text != "" {
 		if n.Credits, err = accounts.ParseDollars(text); err != nil {
@@ -74,6 +74,14 @@ func (c *Console) createOrganization(v *visit) error {
 		return err
 	}
 	return v.redirect("/admin/organizations/" + o.ID)
+}
+
+// unknownFields reads the box that has fields refused that the interface does not have.
+func (v *visit) unknownFields() accounts.UnknownFields {
+	if v.r.PostForm.Get("refuse_unknown_fields") != "" {
+		return accounts.RefuseUnknown
+	}
+	return accounts.IgnoreUnknown
 }
 
 // number reads a whole number of a form; an empty field is 0.
@@ -111,7 +119,7 @@ func (c *Console) updateOrganization(v *visit) error {
 	id := v.r.PathValue("id")
 	_, err = v.as.UpdateOrganization(v.ctx(), id, accounts.OrganizationUpdate{
 		Name: &name, Status: &status, ZeroDataRetention: &zero, RequestsPerMinute: &requests, TokensPerMinute: &tokens, Retention: &kept,
-		ConcurrentRequests: &concurrent,
+		ConcurrentRequests: &concurrent, UnknownFields: new(v.unknownFields()),
 	})
 	if err != nil {
 		return err

@@ -1,12 +1,16 @@
 package httpapi_test
 
 import (
+	"encoding/json"
+	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/matryer/is"
 
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
@@ -42,6 +46,43 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 	w := send("/v1/responses", `{"model":"svc-preview","input":"Hi","temprature":1,"unknown_fields":"refuse"}`)
 	is.Equal(w.Code, 400)
 	is.True(strings.Contains(w.Body.String(), `"message":"temprature is not a field; did you mean temperature?","type":"invalid_request_error","param":"temprature"`))
+}
+
+// TestUnknownFieldsAreRefused where the organization or the key says so, unless the
+// request says otherwise.
+func TestUnknownFieldsAreRefused(t *testing.T) {
+	is := is.New(t)
+	quiet := slog.New(slog.DiscardHandler)
+	service, err := svc.New(t.Context(), svc.Options{Logger: quiet})
+	is.NoErr(err)
+	t.Cleanup(func() { must(t, service.Close()) })
+	a := httpapi.Contract(t, httpapi.New(service, httpapi.Options{Logger: quiet, AdminKey: "admin"}))
+	post := func(key, path, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("POST", path, strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer "+key)
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		return w
+	}
+	admin := func(path, body string) string {
+		w := post("admin", "/admin/v1/"+path, body)
+		is.Equal(w.Code, 200)
+		return w.Body.String()
+	}
+	var o, k struct{ ID, Key string }
+	is.NoErr(json.Unmarshal([]byte(admin("organizations", `{"name":"A","credits":1,"unknown_fields":"refuse"}`)), &o))
+	is.NoErr(json.Unmarshal([]byte(admin("api_keys", `{"organization_id":"`+o.ID+`"}`)), &k))
+	status := func(more string) int {
+		return post(k.Key, "/v1/responses", `{"model":"svc-preview","input":"Hi","temprature":1`+more+`}`).Code
+	}
+	is.Equal(status(""), 400)
+	is.Equal(status(`,"unknown_fields":"ignore"`), 200)
+
+	is.True(!strings.Contains(admin("organizations/"+o.ID, `{"unknown_fields":"ignore"}`), "unknown_fields"))
+	is.Equal(status(""), 200)
+	is.True(strings.Contains(admin("api_keys/"+k.ID, `{"unknown_fields":"refuse"}`), `"unknown_fields":"refuse"`))
+	is.Equal(status(""), 400)
+	is.Equal(post("admin", "/admin/v1/api_keys/"+k.ID, `{"unknown_fields":"drop"}`).Code, 400)
 }
 
 // TestBlockingModerationIsRefused until it is done: a request that wants its input

@@ -12,6 +12,10 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
+// ignoredHeader is the header of answers to requests with fields that the interface
+// does not have.
+const ignoredHeader = "Svc-Ignored-Fields"
+
 // statusAborted is shown for a request that ended without an answer.
 const statusAborted = 499
 
@@ -53,6 +57,9 @@ func (m *request) end(r *http.Request) {
 	}
 	method, route := knownMethod(r.Method), r.Pattern
 	m.telemetry.requests.observe(r.Context(), time.Since(m.start).Seconds(), method, route, strconv.Itoa(status))
+	if m.answer.Header().Get(ignoredHeader) != "" {
+		m.telemetry.ignoredFields.add(r.Context(), 1, route)
+	}
 	if m.span.IsRecording() {
 		m.span.SetName(method + " " + route)
 		m.span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route),

@@ -14,6 +14,7 @@ import (
 type metrics struct {
 	requests       histogram
 	activeRequests gauge
+	ignoredFields  counter
 	modelCalls     histogram
 	activeCalls    gauge
 	firstTokens    histogram
@@ -56,6 +57,7 @@ func newMetrics(i instruments) metrics {
 		requests: i.histogram("http.server.request.duration", "s", "Duration of requests, streams up to their end.",
 			requestBuckets, labelMethod, labelRoute, labelStatus),
 		activeRequests: i.gauge("http.server.active_requests", "Requests under way."),
+		ignoredFields:  i.counter("svc.requests.ignored_fields", "Requests with fields that the interface does not have, which were ignored.", labelRoute),
 		modelCalls: i.histogram("gen_ai.server.request.duration", "s", "Duration of calls of a model.",
 			modelBuckets, labelOperation, labelModel, labelError),
 		activeCalls: i.gauge("svc.model.active_calls", "Calls of models under way."),

@@ -126,7 +126,7 @@ func (s *server) ask(t *testing.T) {
 	}{
 		{"POST", "/v1/systemone", `{"model":"svc-snap-preview","state":"zebra","questions":{"zebra":{"type":"noul","instructions":"zebra?"}}}`, 200},
 		{"POST", "/v1/responses", `{"model":"svc-preview","input":"zebra?","tools":[{"type":"web_search_preview"}]}`, 200},
-		{"POST", "/v1/responses", `{"model":"svc-preview","input":"zebra?","stream":true}`, 200},
+		{"POST", "/v1/responses", `{"model":"svc-preview","input":"zebra?","stream":true,"zebra":"zebra"}`, 200},
 		{"POST", "/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"zebra"}],"stream":true}`, 200},
 		{"POST", "/v1/chat/completions", `{"model":"zebra","messages":[{"role":"user","content":"zebra"}]}`, 404},
 		{"GET", "/v1/responses/resp_zebra", "", 404},
@@ -152,6 +152,9 @@ var wantLabels = map[string]map[string][]string{
 		"http_route":                {"/", "/v1/chat/completions", "/v1/models", "/v1/responses", "/v1/responses/{response_id}", "/v1/systemone"},
 	},
 	"http_server_active_requests": {},
+	"svc_requests_ignored_fields_total": {
+		"http_route": {"/v1/responses"},
+	},
 	"gen_ai_server_request_duration_seconds": {
 		"gen_ai_operation_name": {"chat", "score"},
 		"gen_ai_request_model":  {"svc-preview", "svc-snap-preview"},

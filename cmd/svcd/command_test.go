@@ -68,42 +68,42 @@ var (
 func TestCommands(t *testing.T) {
 	url := newServer(t)
 	const (
-		organizations = "ID      NAME    STATUS  CREDITS  REQUESTS/MIN  TOKENS/MIN  CONCURRENT  ZERO RETENTION  RETENTION  CREATED\n"
-		suspended     = "ID      NAME    STATUS     CREDITS  REQUESTS/MIN  TOKENS/MIN  CONCURRENT  ZERO RETENTION  RETENTION  CREATED\n"
-		keys          = "ID      ORGANIZATION  NAME  KEY            MODELS         REQUESTS/MIN  TOKENS/MIN  BUDGET            CREATED              LAST USED\n" +
-			"key_10  org_01        ci    PREFIX…  svc-preview,m  none          9           $0 of $2.5 a day  2023-11-14 22:13:20  never\n"
-		changed = "ID      ORGANIZATION  NAME   KEY            MODELS         REQUESTS/MIN  TOKENS/MIN  BUDGET              CREATED              LAST USED\n" +
-			"key_10  org_01        tests  PREFIX…  svc-preview,m  5             9           $0 of $2.5 a month  2023-11-14 22:13:20  never\n"
+		organizations = "ID      NAME    STATUS  CREDITS  REQUESTS/MIN  TOKENS/MIN  CONCURRENT  ZERO RETENTION  RETENTION  UNKNOWN FIELDS  CREATED\n"
+		suspended     = "ID      NAME    STATUS     CREDITS  REQUESTS/MIN  TOKENS/MIN  CONCURRENT  ZERO RETENTION  RETENTION  UNKNOWN FIELDS  CREATED\n"
+		keys          = "ID      ORGANIZATION  NAME  KEY            MODELS         REQUESTS/MIN  TOKENS/MIN  BUDGET            UNKNOWN FIELDS  CREATED              LAST USED\n" +
+			"key_10  org_01        ci    PREFIX…  svc-preview,m  none          9           $0 of $2.5 a day  refuse          2023-11-14 22:13:20  never\n"
+		changed = "ID      ORGANIZATION  NAME   KEY            MODELS         REQUESTS/MIN  TOKENS/MIN  BUDGET              UNKNOWN FIELDS  CREATED              LAST USED\n" +
+			"key_10  org_01        tests  PREFIX…  svc-preview,m  5             9           $0 of $2.5 a month  ignore          2023-11-14 22:13:20  never\n"
 		created = "2023-11-14 22:13:20\n"
 	)
 	for _, c := range []struct{ line, want, note string }{
 		{"org create Team~A -credits 12.5 -requests-per-minute 60", organizations +
-			"org_01  Team A  active  $12.5    60            none        none        no              for ever   " + created, ""},
+			"org_01  Team A  active  $12.5    60            none        none        no              for ever   ignore          " + created, ""},
 		{"org create -json Team\x1bB --zero-data-retention", `{"id":"org_03","object":"organization","name":"Team\u001bB","status":"active",` +
 			`"zero_data_retention":true,"credits":"0","requests_per_minute":0,"tokens_per_minute":0,"created_at":1700000000}` + "\n", ""},
 		{"org list", organizations +
-			"org_01  Team A  active  $12.5    60            none        none        no              for ever   " + created +
-			"org_03  Team\uFFFDB  active  $0       none          none        none        yes             for ever   " + created, ""},
+			"org_01  Team A  active  $12.5    60            none        none        no              for ever   ignore          " + created +
+			"org_03  Team\uFFFDB  active  $0       none          none        none        yes             for ever   ignore          " + created, ""},
 		{"org list -limit 1", organizations +
-			"org_01  Team A  active  $12.5    60            none        none        no              for ever   " + created, "There are more: -after org_01\n"},
+			"org_01  Team A  active  $12.5    60            none        none        no              for ever   ignore          " + created, "There are more: -after org_01\n"},
 		{"org list -limit 1 -after org_01", organizations +
-			"org_03  Team\uFFFDB  active  $0       none          none        none        yes             for ever   " + created, ""},
+			"org_03  Team\uFFFDB  active  $0       none          none        none        yes             for ever   ignore          " + created, ""},
 		{"org update org_01 -requests-per-minute 0 -tokens-per-minute 9 -name Team~C", organizations +
-			"org_01  Team C  active  $12.5    none          9           none        no              for ever   " + created, ""},
+			"org_01  Team C  active  $12.5    none          9           none        no              for ever   ignore          " + created, ""},
 		{"org suspend org_01", suspended +
-			"org_01  Team C  suspended  $12.5    none          9           none        no              for ever   " + created, ""},
+			"org_01  Team C  suspended  $12.5    none          9           none        no              for ever   ignore          " + created, ""},
 		{"org activate org_01", organizations +
-			"org_01  Team C  active  $12.5    none          9           none        no              for ever   " + created, ""},
+			"org_01  Team C  active  $12.5    none          9           none        no              for ever   ignore          " + created, ""},
 		{"credits add org_01 0.5", organizations +
-			"org_01  Team C  active  $13      none          9           none        no              for ever   " + created, ""},
+			"org_01  Team C  active  $13      none          9           none        no              for ever   ignore          " + created, ""},
 		{"credits take org_01 3", organizations +
-			"org_01  Team C  active  $10      none          9           none        no              for ever   " + created, ""},
+			"org_01  Team C  active  $10      none          9           none        no              for ever   ignore          " + created, ""},
 		{"org show org_01", organizations +
-			"org_01  Team C  active  $10      none          9           none        no              for ever   " + created, ""},
-		{"key create -org org_01 -name ci -models svc-preview,m -tokens-per-minute 9 -budget 2.5 -budget-period day", keys + "\nThe API key, shown only this once: KEY\n", ""},
+			"org_01  Team C  active  $10      none          9           none        no              for ever   ignore          " + created, ""},
+		{"key create -org org_01 -name ci -models svc-preview,m -tokens-per-minute 9 -budget 2.5 -budget-period day -unknown-fields refuse", keys + "\nThe API key, shown only this once: KEY\n", ""},
 		{"key list", keys, ""},
-		{"key list -org org_03", "ID  ORGANIZATION  NAME  KEY  MODELS  REQUESTS/MIN  TOKENS/MIN  BUDGET  CREATED  LAST USED\n", ""},
-		{"key update key_10 -name tests -requests-per-minute 5 -budget-period month", changed, ""},
+		{"key list -org org_03", "ID  ORGANIZATION  NAME  KEY  MODELS  REQUESTS/MIN  TOKENS/MIN  BUDGET  UNKNOWN FIELDS  CREATED  LAST USED\n", ""},
+		{"key update key_10 -name tests -requests-per-minute 5 -budget-period month -unknown-fields ignore", changed, ""},
 		{"key update key_10 -json -tokens-per-minute 0 -budget 0", `{"id":"key_10","object":"api_key","organization_id":"org_01","name":"tests",` +
 			`"models":["svc-preview","m"],"prefix":"PREFIX","created_at":1700000000,"last_used_at":null,"requests_per_minute":5}` + "\n", ""},
 		{"key revoke key_10", "key_10 is revoked.\n", ""},
@@ -115,11 +115,11 @@ func TestCommands(t *testing.T) {
 		{"org update org_01 -json -concurrent-requests 7", `{"id":"org_01","object":"organization","name":"Team C","status":"active",` +
 			`"zero_data_retention":false,"credits":"10","requests_per_minute":0,"tokens_per_minute":9,"concurrent_requests":7,"created_at":1700000000}` + "\n", ""},
 		{"org show org_01", organizations +
-			"org_01  Team C  active  $10      none          9           7           no              for ever   " + created, ""},
+			"org_01  Team C  active  $10      none          9           7           no              for ever   ignore          " + created, ""},
 		{"org update org_01 -json -concurrent-requests 0", `{"id":"org_01","object":"organization","name":"Team C","status":"active",` +
 			`"zero_data_retention":false,"credits":"10","requests_per_minute":0,"tokens_per_minute":9,"created_at":1700000000}` + "\n", ""},
 		{"credits take org_01 11", organizations +
-			"org_01  Team C  active  $-1      none          9           none        no              for ever   " + created, "The balance is below zero: requests of org_01 are refused until credits are added.\n"},
+			"org_01  Team C  active  $-1      none          9           none        no              for ever   ignore          " + created, "The balance is below zero: requests of org_01 are refused until credits are added.\n"},
 		{"credits add org_01 11 -json", `{"id":"org_01","object":"organization","name":"Team C","status":"active",` +
 			`"zero_data_retention":false,"credits":"10","requests_per_minute":0,"tokens_per_minute":9,"created_at":1700000000}` + "\n", ""},
 	} {
@@ -139,8 +139,8 @@ func TestRetentionIsShown(t *testing.T) {
 	if _, err := client.New(url, testAdminKey).CreateOrganization(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
-	const want = "ID      NAME  STATUS  CREDITS  REQUESTS/MIN  TOKENS/MIN  CONCURRENT  ZERO RETENTION  RETENTION                CREATED\n" +
-		"org_01  Team  active  $0       none          none        none        no              responses 30d, files 7d  2023-11-14 22:13:20\n"
+	const want = "ID      NAME  STATUS  CREDITS  REQUESTS/MIN  TOKENS/MIN  CONCURRENT  ZERO RETENTION  RETENTION                UNKNOWN FIELDS  CREATED\n" +
+		"org_01  Team  active  $0       none          none        none        no              responses 30d, files 7d  ignore          2023-11-14 22:13:20\n"
 	if stdout, _, err := svcd(t, url, "org list"); err != nil || stdout != want {
 		t.Errorf("got %v\n%s\nwant\n%s", err, stdout, want)
 	}

@@ -44,7 +44,8 @@ func FromOrganizationRequest(w *wire.OrganizationRequest) (accounts.NewOrganizat
 	credits, err := FromDollars("credits", w.Credits)
 	return accounts.NewOrganization{
 		Name: w.Name, Credits: credits, ZeroDataRetention: w.ZeroDataRetention, RequestsPerMinute: w.RequestsPerMinute,
-		TokensPerMinute: w.TokensPerMinute, ConcurrentRequests: w.ConcurrentRequests, Retention: value(fromRetention(w.Retention)),
+		TokensPerMinute: w.TokensPerMinute, ConcurrentRequests: w.ConcurrentRequests,
+		UnknownFields: accounts.UnknownFields(w.UnknownFields), Retention: value(fromRetention(w.Retention)),
 	}, err
 }
 
@@ -52,7 +53,7 @@ func FromOrganizationRequest(w *wire.OrganizationRequest) (accounts.NewOrganizat
 func ToOrganizationRequest(n *accounts.NewOrganization) *wire.OrganizationRequest {
 	w := &wire.OrganizationRequest{
 		Name: n.Name, Credits: toOptionalDollars(n.Credits), ZeroDataRetention: n.ZeroDataRetention, RequestsPerMinute: n.RequestsPerMinute,
-		TokensPerMinute: n.TokensPerMinute, ConcurrentRequests: n.ConcurrentRequests,
+		TokensPerMinute: n.TokensPerMinute, ConcurrentRequests: n.ConcurrentRequests, UnknownFields: string(n.UnknownFields),
 	}
 	if n.Retention != (accounts.Retention{}) {
 		w.Retention = toRetention(&n.Retention)
@@ -64,7 +65,8 @@ func ToOrganizationRequest(n *accounts.NewOrganization) *wire.OrganizationReques
 func FromOrganizationUpdate(w *wire.OrganizationUpdate) accounts.OrganizationUpdate {
 	return accounts.OrganizationUpdate{
 		Name: w.Name, Status: (*accounts.Status)(w.Status), ZeroDataRetention: w.ZeroDataRetention, RequestsPerMinute: w.RequestsPerMinute,
-		TokensPerMinute: w.TokensPerMinute, ConcurrentRequests: w.ConcurrentRequests, Retention: fromRetention(w.Retention),
+		TokensPerMinute: w.TokensPerMinute, ConcurrentRequests: w.ConcurrentRequests,
+		UnknownFields: (*accounts.UnknownFields)(w.UnknownFields), Retention: fromRetention(w.Retention),
 	}
 }
 
@@ -72,7 +74,8 @@ func FromOrganizationUpdate(w *wire.OrganizationUpdate) accounts.OrganizationUpd
 func ToOrganizationUpdate(u *accounts.OrganizationUpdate) *wire.OrganizationUpdate {
 	return &wire.OrganizationUpdate{
 		Name: u.Name, Status: (*string)(u.Status), ZeroDataRetention: u.ZeroDataRetention, RequestsPerMinute: u.RequestsPerMinute,
-		TokensPerMinute: u.TokensPerMinute, ConcurrentRequests: u.ConcurrentRequests, Retention: toRetention(u.Retention),
+		TokensPerMinute: u.TokensPerMinute, ConcurrentRequests: u.ConcurrentRequests,
+		UnknownFields: (*string)(u.UnknownFields), Retention: toRetention(u.Retention),
 	}
 }
 
@@ -101,7 +104,7 @@ func ToOrganization(o *accounts.Organization) wire.Organization {
 	return wire.Organization{
 		ID: o.ID, Object: "organization", Name: o.Name, Status: string(o.Status), ZeroDataRetention: o.ZeroDataRetention,
 		Credits: toDollars(o.Credits), RequestsPerMinute: o.RequestsPerMinute, TokensPerMinute: o.TokensPerMinute, ConcurrentRequests: o.ConcurrentRequests,
-		Retention: *toRetention(&o.Retention), CreatedAt: o.CreatedAt,
+		UnknownFields: string(o.UnknownFields), Retention: *toRetention(&o.Retention), CreatedAt: o.CreatedAt,
 	}
 }
 
@@ -110,26 +113,28 @@ func FromOrganization(w *wire.Organization) (accounts.Organization, error) {
 	credits, err := fromDollars(&w.Credits)
 	return accounts.Organization{
 		ID: w.ID, Name: w.Name, Status: accounts.Status(w.Status), ZeroDataRetention: w.ZeroDataRetention, Credits: credits, RequestsPerMinute: w.RequestsPerMinute,
-		TokensPerMinute: w.TokensPerMinute, ConcurrentRequests: w.ConcurrentRequests, Retention: *fromRetention(&w.Retention), CreatedAt: w.CreatedAt,
+		TokensPerMinute: w.TokensPerMinute, ConcurrentRequests: w.ConcurrentRequests,
+		UnknownFields: accounts.UnknownFields(w.UnknownFields), Retention: *fromRetention(&w.Retention), CreatedAt: w.CreatedAt,
 	}, err
 }
 
 // FromKeyRequest returns the key that is to be made.
 func FromKeyRequest(w *wire.KeyRequest) (accounts.NewKey, error) {
 	budget, err := FromDollars("budget", w.Budget)
-	return accounts.NewKey{OrganizationID: w.OrganizationID, Name: w.Name, Models: w.Models, KeyLimits: accounts.KeyLimits{
+	return accounts.NewKey{OrganizationID: w.OrganizationID, Name: w.Name, Models: w.Models, UnknownFields: accounts.UnknownFields(w.UnknownFields), KeyLimits: accounts.KeyLimits{
 		RequestsPerMinute: w.RequestsPerMinute, TokensPerMinute: w.TokensPerMinute, Budget: budget, BudgetPeriod: accounts.Period(w.BudgetPeriod)}}, err
 }
 
 // ToKeyRequest returns the body that makes a key.
 func ToKeyRequest(n *accounts.NewKey) *wire.KeyRequest {
 	return &wire.KeyRequest{OrganizationID: n.OrganizationID, Name: n.Name, Models: n.Models, RequestsPerMinute: n.RequestsPerMinute,
-		TokensPerMinute: n.TokensPerMinute, Budget: toOptionalDollars(n.Budget), BudgetPeriod: string(n.BudgetPeriod)}
+		TokensPerMinute: n.TokensPerMinute, Budget: toOptionalDollars(n.Budget), BudgetPeriod: string(n.BudgetPeriod), UnknownFields: string(n.UnknownFields)}
 }
 
 // FromKeyUpdate returns what is to be changed.
 func FromKeyUpdate(w *wire.KeyUpdate) (accounts.KeyUpdate, error) {
-	u := accounts.KeyUpdate{Name: w.Name, RequestsPerMinute: w.RequestsPerMinute, TokensPerMinute: w.TokensPerMinute, BudgetPeriod: (*accounts.Period)(w.BudgetPeriod)}
+	u := accounts.KeyUpdate{Name: w.Name, RequestsPerMinute: w.RequestsPerMinute, TokensPerMinute: w.TokensPerMinute, BudgetPeriod: (*accounts.Period)(w.BudgetPeriod),
+		UnknownFields: (*accounts.UnknownFields)(w.UnknownFields)}
 	budget, err := FromDollars("budget", w.Budget)
 	if w.Budget != nil {
 		u.Budget = &budget
@@ -139,7 +144,8 @@ func FromKeyUpdate(w *wire.KeyUpdate) (accounts.KeyUpdate, error) {
 
 // ToKeyUpdate returns the body that changes a key.
 func ToKeyUpdate(u *accounts.KeyUpdate) *wire.KeyUpdate {
-	w := &wire.KeyUpdate{Name: u.Name, RequestsPerMinute: u.RequestsPerMinute, TokensPerMinute: u.TokensPerMinute, BudgetPeriod: (*string)(u.BudgetPeriod)}
+	w := &wire.KeyUpdate{Name: u.Name, RequestsPerMinute: u.RequestsPerMinute, TokensPerMinute: u.TokensPerMinute, BudgetPeriod: (*string)(u.BudgetPeriod),
+		UnknownFields: (*string)(u.UnknownFields)}
 	if u.Budget != nil {
 		d := toDollars(*u.Budget)
 		w.Budget = &d
@@ -152,7 +158,7 @@ func ToKey(k *accounts.APIKey) wire.APIKey {
 	w := wire.APIKey{
 		ID: k.ID, Object: "api_key", OrganizationID: optional(k.OrganizationID), Name: k.Name, Models: k.Models, Prefix: k.Prefix,
 		CreatedAt: k.CreatedAt, LastUsedAt: optional(k.LastUsedAt), RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
-		Budget: toOptionalDollars(k.Budget), BudgetPeriod: string(k.BudgetPeriod), Key: k.Secret,
+		Budget: toOptionalDollars(k.Budget), BudgetPeriod: string(k.BudgetPeriod), UnknownFields: string(k.UnknownFields), Key: k.Secret,
 	}
 	if k.Budget != 0 {
 		spent := toDollars(k.Spent)
@@ -168,7 +174,7 @@ func FromKey(w *wire.APIKey) (accounts.APIKey, error) {
 	return accounts.APIKey{
 		ID: w.ID, OrganizationID: value(w.OrganizationID), Name: w.Name, Models: w.Models, Prefix: w.Prefix, CreatedAt: w.CreatedAt, LastUsedAt: value(w.LastUsedAt),
 		KeyLimits: accounts.KeyLimits{RequestsPerMinute: w.RequestsPerMinute, TokensPerMinute: w.TokensPerMinute, Budget: budget, BudgetPeriod: accounts.Period(w.BudgetPeriod)},
-		Spent:     spent, Secret: w.Key,
+		Spent:     spent, UnknownFields: accounts.UnknownFields(w.UnknownFields), Secret: w.Key,
 	}, errors.Join(err, wrong)
 }
 

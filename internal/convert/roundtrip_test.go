@@ -426,6 +426,7 @@ func TestStoredObjectsArrive(t *testing.T) {
 func TestAdministrationArrives(t *testing.T) {
 	f := newFiller()
 	f.of[reflect.TypeFor[accounts.Status]()] = func(*filler) any { return accounts.Suspended }
+	f.of[reflect.TypeFor[accounts.UnknownFields]()] = func(*filler) any { return accounts.RefuseUnknown }
 	f.of[reflect.TypeFor[accounts.Period]()] = func(*filler) any { return accounts.Day }
 	request(t, convert.ToOrganizationRequest, failing[accounts.NewOrganization](t, convert.FromOrganizationRequest), "", fill(f, func(n *accounts.NewOrganization) { n.ID = "" }))
 	request(t, convert.ToOrganizationUpdate, func(w *wire.OrganizationUpdate) *accounts.OrganizationUpdate {

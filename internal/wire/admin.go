@@ -24,6 +24,7 @@ type OrganizationRequest struct {
 	RequestsPerMinute  int        `json:"requests_per_minute,omitempty" api:"min=0"`
 	TokensPerMinute    int        `json:"tokens_per_minute,omitempty" api:"min=0"`
 	ConcurrentRequests int        `json:"concurrent_requests,omitempty" api:"min=0" doc:"How many requests of it a process works on at once; 0 is no limit of its own."`
+	UnknownFields      string     `json:"unknown_fields,omitempty" api:"enum=ignore|refuse" doc:"What becomes of fields of requests that the interface does not have: they are ignored and named in Svc-Ignored-Fields, or refused. The organization, the key or the request may refuse; what the request says wins."`
 	Retention          *Retention `json:"retention,omitempty"`
 }
 
@@ -35,6 +36,7 @@ type OrganizationUpdate struct {
 	RequestsPerMinute  *int       `json:"requests_per_minute,omitempty" api:"min=0"`
 	TokensPerMinute    *int       `json:"tokens_per_minute,omitempty" api:"min=0"`
 	ConcurrentRequests *int       `json:"concurrent_requests,omitempty" api:"min=0"`
+	UnknownFields      *string    `json:"unknown_fields,omitempty" api:"enum=ignore|refuse"`
 	Retention          *Retention `json:"retention,omitempty" doc:"All of it."`
 }
 
@@ -57,6 +59,7 @@ type Organization struct {
 	RequestsPerMinute  int       `json:"requests_per_minute"`
 	TokensPerMinute    int       `json:"tokens_per_minute"`
 	ConcurrentRequests int       `json:"concurrent_requests,omitempty"`
+	UnknownFields      string    `json:"unknown_fields,omitempty" api:"enum=refuse" doc:"Absent where they are ignored."`
 	Retention          Retention `json:"retention,omitzero"`
 	CreatedAt          int64     `json:"created_at"`
 }
@@ -75,6 +78,7 @@ type KeyRequest struct {
 	TokensPerMinute   int      `json:"tokens_per_minute,omitempty" api:"min=0" doc:"0 is no limit besides the organization's."`
 	Budget            *Dollars `json:"budget,omitempty" doc:"US dollars that the key may spend in each period, 0 for no budget. Above it requests get 402 with the code budget_exceeded."`
 	BudgetPeriod      string   `json:"budget_period,omitempty" api:"enum=day|month" doc:"Of the calendar, in UTC; month where a budget has none."`
+	UnknownFields     string   `json:"unknown_fields,omitempty" api:"enum=ignore|refuse" doc:"As of organizations."`
 }
 
 // KeyUpdate changes the fields of a key that are there.
@@ -84,6 +88,7 @@ type KeyUpdate struct {
 	TokensPerMinute   *int     `json:"tokens_per_minute,omitempty" api:"min=0"`
 	Budget            *Dollars `json:"budget,omitempty" doc:"0 for no budget. What the key has spent in the period counts."`
 	BudgetPeriod      *string  `json:"budget_period,omitempty" api:"enum=day|month"`
+	UnknownFields     *string  `json:"unknown_fields,omitempty" api:"enum=ignore|refuse"`
 }
 
 // APIKey is a key, without its secret but where it has just been made.
@@ -101,6 +106,7 @@ type APIKey struct {
 	Budget            *Dollars `json:"budget,omitempty"`
 	BudgetPeriod      string   `json:"budget_period,omitempty" api:"enum=day|month"`
 	BudgetSpent       *Dollars `json:"budget_spent,omitempty" doc:"Of the budget, in this period."`
+	UnknownFields     string   `json:"unknown_fields,omitempty" api:"enum=refuse" doc:"Absent where the organization decides."`
 	Key               string   `json:"key,omitempty" doc:"The secret, shown once."`
 }
 

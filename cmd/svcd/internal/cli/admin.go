@@ -134,11 +134,11 @@ type view[T, W any] struct {
 
 var (
 	organizations = view[accounts.Organization, wire.Organization]{
-		"ID\tNAME\tSTATUS\tCREDITS\tREQUESTS/MIN\tTOKENS/MIN\tCONCURRENT\tZERO RETENTION\tRETENTION\tCREATED",
+		"ID\tNAME\tSTATUS\tCREDITS\tREQUESTS/MIN\tTOKENS/MIN\tCONCURRENT\tZERO RETENTION\tRETENTION\tUNKNOWN FIELDS\tCREATED",
 		organizationRow, convert.ToOrganization, func(w *wire.Organization) string { return w.ID },
 	}
 	apiKeys = view[accounts.APIKey, wire.APIKey]{
-		"ID\tORGANIZATION\tNAME\tKEY\tMODELS\tREQUESTS/MIN\tTOKENS/MIN\tBUDGET\tCREATED\tLAST USED",
+		"ID\tORGANIZATION\tNAME\tKEY\tMODELS\tREQUESTS/MIN\tTOKENS/MIN\tBUDGET\tUNKNOWN FIELDS\tCREATED\tLAST USED",
 		keyRow, convert.ToKey, func(w *wire.APIKey) string { return w.ID },
 	}
 	charges = view[accounts.Entry, wire.UsageRecord]{
@@ -203,7 +203,7 @@ func (v view[T, W]) listing(flags *flag.FlagSet, desc bool, read func(ctx contex
 
 func organizationRow(o *accounts.Organization) string {
 	return cells(o.ID, o.Name, string(o.Status), "$"+o.Credits.String(), limit(o.RequestsPerMinute), limit(o.TokensPerMinute), limit(o.ConcurrentRequests),
-		yes(o.ZeroDataRetention), retention(o.Retention), date(o.CreatedAt))
+		yes(o.ZeroDataRetention), retention(o.Retention), unknownFields(o.UnknownFields), date(o.CreatedAt))
 }
 
 // retention says for how long an organization keeps what.
@@ -234,8 +234,10 @@ func keyRow(k *accounts.APIKey) string {
 	if k.LastUsedAt != 0 {
 		used = date(k.LastUsedAt)
 	}
-	return cells(k.ID, cmp.Or(k.OrganizationID, "none"), k.Name, k.Prefix+"…", models, limit(k.RequestsPerMinute), limit(k.TokensPerMinute), budget, date(k.CreatedAt), used)
+	return cells(k.ID, cmp.Or(k.OrganizationID, "none"), k.Name, k.Prefix+"…", models, limit(k.RequestsPerMinute), limit(k.TokensPerMinute), budget, unknownFields(k.UnknownFields), date(k.CreatedAt), used)
 }
+
+func unknownFields(u accounts.UnknownFields) string { return string(cmp.Or(u, accounts.IgnoreUnknown)) }
 
 func chargeRow(e *accounts.Entry) string {
 	u := e.Use
@@ -284,13 +286,19 @@ func yes(b bool) string {
 type organizationFlags struct {
 	zeroDataRetention            *bool
 	concurrent, requests, tokens *int
+	unknownFields                *string
 }
 
 func newOrganizationFlags(flags *flag.FlagSet) (f organizationFlags) {
 	f.zeroDataRetention = flags.Bool("zero-data-retention", false, "whether conversations may not be stored")
 	f.concurrent = flags.Int("concurrent-requests", 0, "how `many` requests each process works on at once, 0 for no limit of its own")
 	f.requests, f.tokens = limitFlags(flags)
+	f.unknownFields = unknownFlag(flags)
 	return f
+}
+
+func unknownFlag(flags *flag.FlagSet) *string {
+	return flags.String("unknown-fields", "ignore", "what becomes of fields of requests that svcd does not know: `ignore or refuse`")
 }
 
 // limitFlags defines the limits that organizations and keys have.
@@ -326,7 +334,7 @@ func createOrganization(flags *flag.FlagSet) action {
 			return err
 		}
 		n := accounts.NewOrganization{Name: args[0], Credits: amount, ZeroDataRetention: *f.zeroDataRetention,
-			RequestsPerMinute: *f.requests, TokensPerMinute: *f.tokens, ConcurrentRequests: *f.concurrent}
+			RequestsPerMinute: *f.requests, TokensPerMinute: *f.tokens, ConcurrentRequests: *f.concurrent, UnknownFields: accounts.UnknownFields(*f.unknownFields)}
 		_, err = organizations.show(ctx, s, func(ctx context.Context) (accounts.Organization, error) { return s.server.CreateOrganization(ctx, n) })
 		return err
 	}
@@ -340,6 +348,7 @@ func updateOrganization(flags *flag.FlagSet) action {
 			Name: given(flags, "name", name), ZeroDataRetention: given(flags, "zero-data-retention", f.zeroDataRetention),
 			RequestsPerMinute: given(flags, "requests-per-minute", f.requests), TokensPerMinute: given(flags, "tokens-per-minute", f.tokens),
 			ConcurrentRequests: given(flags, "concurrent-requests", f.concurrent),
+			UnknownFields:      (*accounts.UnknownFields)(given(flags, "unknown-fields", f.unknownFields)),
 		})
 	}
 }
@@ -384,6 +393,7 @@ func listKeys(flags *flag.FlagSet) action {
 type keyFlags struct {
 	name, budget, period *string
 	requests, tokens     *int
+	unknownFields        *string
 }
 
 func newKeyFlags(flags *flag.FlagSet) (f keyFlags) {
@@ -391,6 +401,7 @@ func newKeyFlags(flags *flag.FlagSet) (f keyFlags) {
 	f.budget = flags.String("budget", "0", "how many `dollars` it may spend in each period, 0 for no budget")
 	f.period = flags.String("budget-period", "month", "the `period` of the budget, day or month")
 	f.requests, f.tokens = limitFlags(flags)
+	f.unknownFields = unknownFlag(flags)
 	return f
 }
 
@@ -402,7 +413,7 @@ func createKey(flags *flag.FlagSet) action {
 		if *organization == "" {
 			return errors.New("-org is required: a key without an organization may do nothing")
 		}
-		n := accounts.NewKey{OrganizationID: *organization, Name: *f.name, KeyLimits: accounts.KeyLimits{RequestsPerMinute: *f.requests, TokensPerMinute: *f.tokens}}
+		n := accounts.NewKey{OrganizationID: *organization, Name: *f.name, UnknownFields: accounts.UnknownFields(*f.unknownFields), KeyLimits: accounts.KeyLimits{RequestsPerMinute: *f.requests, TokensPerMinute: *f.tokens}}
 		if period := given(flags, "budget-period", f.period); period != nil {
 			n.BudgetPeriod = accounts.Period(*period)
 		}
@@ -426,7 +437,8 @@ func updateKey(flags *flag.FlagSet) action {
 	f := newKeyFlags(flags)
 	return func(ctx context.Context, s *session, args []string) error {
 		u := accounts.KeyUpdate{Name: given(flags, "name", f.name), RequestsPerMinute: given(flags, "requests-per-minute", f.requests),
-			TokensPerMinute: given(flags, "tokens-per-minute", f.tokens), BudgetPeriod: (*accounts.Period)(given(flags, "budget-period", f.period))}
+			TokensPerMinute: given(flags, "tokens-per-minute", f.tokens), BudgetPeriod: (*accounts.Period)(given(flags, "budget-period", f.period)),
+			UnknownFields: (*accounts.UnknownFields)(given(flags, "unknown-fields", f.unknownFields))}
 		if text := given(flags, "budget", f.budget); text != nil {
 			budget, err := dollars("budget", *text)
 			if err != nil {
