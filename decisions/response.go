@@ -2,8 +2,6 @@ package decisions
 
 import (
 	"encoding/json"
-
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
 
 // Response holds the answers to the questions of a [Request], in its order.
@@ -110,54 +108,6 @@ func (a *Answer) Best() int {
 	return best
 }
 
-// labelHolds is the probability from which an option of a Labels question is one
-// of its labels.
-const labelHolds = 0.5
-
-// AppendJSON appends the response to a buffer, as the interface shows it. Questions,
-// options and levels keep their order.
-func (r *Response) AppendJSON(b []byte) []byte {
-	w := jsonout.Over(b)
-	w.Object()
-	w.Name("model").String(r.Model)
-	w.Name("answers").Object()
-	for i := range r.Answers {
-		r.Answers[i].write(w.Name(r.Answers[i].Name), r)
-	}
-	w.EndObject()
-	w.Name("usage").Object()
-	w.Name("input_tokens").Int(int64(r.Usage.InputTokens))
-	w.Name("output_tokens").Int(int64(r.Usage.OutputTokens))
-	w.EndObject()
-	w.EndObject()
-	return w.Buf
-}
-
-// MarshalJSON returns what AppendJSON appends.
-func (r Response) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }
-
-func (a *Answer) write(w *jsonout.Writer, r *Response) {
-	w.Object()
-	w.Name("type").String(string(a.Type))
-	a.writeNumbers(w)
-	if r.Ordered {
-		w.Name("order_variation").Float(a.OrderVariation)
-	}
-	if a.Calibration != "" {
-		w.Name("calibration").String(a.Calibration)
-		w.Name("raw").Object()
-		a.Raw.writeNumbers(w)
-		w.EndObject()
-	}
-	if a.CalibrationStale {
-		w.Name("calibration_stale").Bool(true)
-	}
-	if r.Abstains {
-		w.Name("abstained").Bool(a.Abstained)
-	}
-	w.EndObject()
-}
-
 // Least returns the confidence of an answer of any type: the probability of what
 // it says.
 func (a *Answer) Least() float64 {
@@ -165,45 +115,4 @@ func (a *Answer) Least() float64 {
 		return max(a.Noul, 1-a.Noul)
 	}
 	return a.Confidence
-}
-
-func (a *Answer) writeNumbers(w *jsonout.Writer) {
-	switch a.Type {
-	case Noul:
-		w.Name("noul").Float(a.Noul)
-	case Choice:
-		w.Name("choice").String(a.Choice)
-		writeProbabilities(w.Name("probabilities"), a.Outcomes)
-		w.Name("confidence").Float(a.Confidence)
-	case Score:
-		w.Name("score").Float(a.Score)
-		writeLegend(w.Name("legend"), a.Outcomes)
-		writeProbabilities(w.Name("probabilities"), a.Outcomes)
-		w.Name("confidence").Float(a.Confidence)
-	case Labels:
-		w.Name("labels").Array()
-		for i := range a.Outcomes {
-			if a.Outcomes[i].Probability >= labelHolds {
-				w.String(a.Outcomes[i].Name)
-			}
-		}
-		w.EndArray()
-		writeProbabilities(w.Name("probabilities"), a.Outcomes)
-	}
-}
-
-func writeProbabilities(w *jsonout.Writer, outcomes []Outcome) {
-	w.Object()
-	for i := range outcomes {
-		w.Name(outcomes[i].Name).Float(outcomes[i].Probability)
-	}
-	w.EndObject()
-}
-
-func writeLegend(w *jsonout.Writer, outcomes []Outcome) {
-	w.Object()
-	for i := range outcomes {
-		w.Name(outcomes[i].Name).Raw(outcomes[i].Level)
-	}
-	w.EndObject()
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
@@ -19,7 +18,6 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/internal/cpu"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
 
 // MaxBody is how large a JSON body may be, in bytes: 16 MiB. Uploads and
@@ -124,20 +122,6 @@ func (c *call) json(body any) error {
 	writeBody(c.w, http.StatusOK, data)
 	return nil
 }
-
-// written answers 200 with what v appends of itself.
-func (c *call) written(v jsonout.Appender) error {
-	b := answerBuffers.Get().(*[]byte)
-	*b = v.AppendJSON((*b)[:0])
-	writeBody(c.w, http.StatusOK, *b)
-	if cap(*b) <= heldEvents {
-		answerBuffers.Put(b)
-	}
-	return nil
-}
-
-// answerBuffers are for whole answers that are being written.
-var answerBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, 2<<10)) }}
 
 // body reads a JSON body of at most limit bytes.
 func (c *call) body(limit int64, style jsonin.PathStyle) (*jsonin.Node, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
@@ -35,23 +36,15 @@ func (a *API) createDecisions(c *call) error {
 	if err != nil {
 		return list.fault(err)
 	}
-	return c.written(&decisionListAnswer{resp, list.questions})
+	return c.json(convert.ToDecisionList(resp, list.questions))
 }
 
 // decisionList decodes the body of POST /v1/decisions.
 type decisionList struct {
 	root      *jsonin.Node
-	questions []listQuestion
+	questions []convert.ListQuestion
 	images    []*jsonin.Node            // the parts of req.Images, in its order
 	places    map[string][]*jsonin.Node // those of a question's images, by its name in req
-}
-
-// listQuestion is what the answer to a question needs of it.
-type listQuestion struct {
-	kind   string
-	name   *string
-	values []json.RawMessage // of a choice's options, as they were given
-	labels []string          // of a score's levels
 }
 
 func (l *decisionList) decode() *decisions.Request {
@@ -209,23 +202,23 @@ func (l *decisionList) image(part *jsonin.Node) decisions.Image {
 
 // question decodes a question, which goes under a name that is its place.
 func (l *decisionList) question(name string, q *jsonin.Node) decisions.Question {
-	known := listQuestion{kind: q.Field("type").Text()}
+	known := convert.ListQuestion{Kind: q.Field("type").Text()}
 	if given := q.Field("name"); !given.Absent() {
 		text := given.Text()
-		known.name = &text
+		known.Name = &text
 	}
 	asked := decisions.Question{Name: name}
 	asked.Instructions, asked.Images = l.instructions(name, q.Field("instructions"))
 	var criteria jsonout.Writer
-	switch known.kind {
+	switch known.Kind {
 	case "predicate":
 		asked.Type = decisions.Noul
 	case "choice":
 		asked.Type = decisions.Choice
-		known.values = choices(&criteria, q.Field("choices"))
+		known.Values = choices(&criteria, q.Field("choices"))
 	case "score":
 		asked.Type = decisions.Score
-		known.labels = levels(&criteria, q.Field("levels"))
+		known.Labels = levels(&criteria, q.Field("levels"))
 	default:
 		q.Field("type").Fail("must be one of predicate, choice, score")
 	}
@@ -356,92 +349,4 @@ func cutLast(text, separator string) (before, after string, ok bool) {
 		return text, "", false
 	}
 	return text[:i], text[i+len(separator):], true
-}
-
-// decisionListAnswer is the answer of POST /v1/decisions.
-type decisionListAnswer struct {
-	*decisions.Response
-	questions []listQuestion
-}
-
-// AppendJSON implements jsonout.Appender.
-func (d *decisionListAnswer) AppendJSON(b []byte) []byte {
-	w := jsonout.Over(b)
-	w.Object()
-	w.Name("model").String(d.Model)
-	w.Name("answers").Array()
-	for i := range d.Answers {
-		d.questions[i].write(&w, d.Response, &d.Answers[i])
-	}
-	w.EndArray()
-	w.Name("usage").Object()
-	w.Name("input_tokens").Int(int64(d.Usage.InputTokens))
-	w.Name("input_tokens_details").Object()
-	w.Name("cached_tokens").Int(0)
-	w.Name("cache_write_tokens").Int(0)
-	w.EndObject()
-	w.Name("output_tokens").Int(int64(d.Usage.OutputTokens))
-	w.Name("output_tokens_details").Object()
-	w.Name("reasoning_tokens").Int(0)
-	w.EndObject()
-	w.Name("total_tokens").Int(int64(d.Usage.InputTokens + d.Usage.OutputTokens))
-	w.EndObject()
-	w.EndObject()
-	return w.Buf
-}
-
-// write writes an answer, with the extensions that the other interface has.
-func (q *listQuestion) write(w *jsonout.Writer, r *decisions.Response, a *decisions.Answer) {
-	w.Object()
-	w.Name("type").String(q.kind)
-	if w.Name("name"); q.name == nil {
-		w.Null()
-	} else {
-		w.String(*q.name)
-	}
-	q.writeNumbers(w, a)
-	if r.Ordered {
-		w.Name("order_variation").Float(a.OrderVariation)
-	}
-	if a.Calibration != "" {
-		w.Name("calibration").String(a.Calibration)
-		w.Name("raw").Object()
-		q.writeNumbers(w, a.Raw)
-		w.EndObject()
-	}
-	if a.CalibrationStale {
-		w.Name("calibration_stale").Bool(true)
-	}
-	if r.Abstains {
-		w.Name("abstained").Bool(a.Abstained)
-	}
-	w.EndObject()
-}
-
-func (q *listQuestion) writeNumbers(w *jsonout.Writer, a *decisions.Answer) {
-	switch a.Type {
-	case decisions.Noul:
-		w.Name("probability").Float(a.Noul)
-	case decisions.Choice:
-		w.Name("choice").Raw(q.values[a.Best()])
-		w.Name("confidence").Float(a.Confidence)
-	case decisions.Score:
-		w.Name("score").Float(a.Score)
-		w.Name("confidence").Float(a.Confidence)
-	}
-	if a.Type != decisions.Noul {
-		w.Name("probabilities").Array()
-		for i, o := range a.Outcomes {
-			w.Object()
-			if a.Type == decisions.Choice {
-				w.Name("value").Raw(q.values[i])
-			} else {
-				w.Name("label").String(q.labels[i])
-				w.Name("value").Int(int64(i))
-			}
-			w.Name("probability").Float(o.Probability)
-			w.EndObject()
-		}
-		w.EndArray()
-	}
 }

@@ -5,8 +5,9 @@ import (
 
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
-	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
 // decisionsPath is the one path whose errors have Shape B, with what lies below it.
@@ -33,47 +34,18 @@ func (a *API) decide(c *call) error {
 	if err != nil {
 		return err
 	}
-	req, err := decodeDecision(root)
-	if err != nil {
+	body := &wire.DecisionRequest{}
+	if err := c.decode(root, body); err != nil {
 		return err
 	}
+	req := convert.FromDecisionRequest(body)
 	c.model = req.Model
 	resp, err := a.service.Decide(c.ctx(), c.caller, req)
 	if err != nil {
 		return err
 	}
 	c.inputTokens, c.outputTokens = resp.Usage.InputTokens, resp.Usage.OutputTokens
-	return c.written(resp)
-}
-
-// decodeDecision reads a request. Questions keep their order, as options do in
-// the criteria, which package decisions reads. Of a list that is too long it
-// reads one element too many, for that package to refuse.
-func decodeDecision(root *jsonin.Node) (*decisions.Request, error) {
-	req := &decisions.Request{Model: root.Field("model").Text(), State: root.Field("state").Shared()}
-	for q := range root.Field("questions").Fields() {
-		req.Questions = append(req.Questions, decisions.Question{
-			Name:         q.Name(),
-			Type:         decisions.Type(q.Field("type").Text()),
-			Instructions: instructions(q.Field("instructions")),
-			Criteria:     q.Field("criteria").Raw(),
-		})
-		if len(req.Questions) > decisions.MaxQuestions {
-			break
-		}
-	}
-	decodeWays(req, root)
-	for _, example := range root.Field("examples").First(decisions.MaxExamples + 1) {
-		e := decisions.Example{State: example.Field("state").Raw()}
-		for answer := range example.Field("answers").Fields() {
-			e.Answers = append(e.Answers, decisions.ExampleAnswer{Question: answer.Name(), Value: answer.Raw()})
-		}
-		req.Examples = append(req.Examples, e)
-	}
-	for _, image := range root.Field("images").First(decisions.MaxImages + 1) {
-		req.Images = append(req.Images, decodeImage(image))
-	}
-	return req, root.Err()
+	return c.json(convert.ToDecision(resp))
 }
 
 // decodeWays reads the extensions that say how to ask and what to do without.
@@ -88,29 +60,4 @@ func decodeWays(req *decisions.Request, root *jsonin.Node) {
 			root.Field("abstain_above_error").Fail("must be above 0 and at most 1")
 		}
 	}
-}
-
-// instructions reads what a question asks: a string, or an object or array that
-// the model reads as compact JSON.
-func instructions(n *jsonin.Node) string {
-	switch {
-	case n.Absent():
-		return ""
-	case n.IsObject() || n.IsArray():
-		return string(jsonout.Plain(n.Raw()))
-	case !n.IsText():
-		n.Fail("must be a string, an object, an array or null")
-	}
-	return n.Text()
-}
-
-// decodeImage reads an image. Its errors name the image, not the member at
-// fault: the spec has their messages begin with images/<index>.
-func decodeImage(image *jsonin.Node) decisions.Image {
-	for _, name := range [...]string{"mediaType", "base64"} {
-		if f := image.Field(name); !f.Absent() && !f.IsText() {
-			image.Fail("%s must be a string", name)
-		}
-	}
-	return decisions.Image{MediaType: image.Field("mediaType").Text(), Base64: image.Field("base64").Text()}
 }

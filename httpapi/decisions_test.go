@@ -22,7 +22,9 @@ import (
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/internal/wire"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -368,8 +370,10 @@ func FuzzDecodeDecision(f *testing.F) {
 		if err != nil {
 			return
 		}
-		req, err := decodeDecision(root)
-		if err != nil {
+		w := &wire.DecisionRequest{}
+		wire.Decode(root, w)
+		req := convert.FromDecisionRequest(w)
+		if err := root.Err(); err != nil {
 			if !fault.Is(err, fault.Invalid) {
 				t.Fatalf("%+v", err)
 			}

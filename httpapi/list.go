@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/seed-506d8e5d/svc/fault"
-	"github.com/seed-506d8e5d/svc/internal/wire"
 	"github.com/seed-506d8e5d/svc/page"
 )
 
@@ -32,18 +31,4 @@ func pageParams(q url.Values, desc bool) (page.Params, error) {
 		return p, fault.Invalidf("order", "order must be asc or desc.")
 	}
 	return p, nil
-}
-
-// newList returns a page on the wire: each object as encoded by object, which
-// also returns its ID.
-func newList[T, O any](p page.Page[T], object func(T) (O, string)) wire.List[O] {
-	l := wire.List[O]{Object: "list", Data: make([]O, len(p.Items)), HasMore: p.HasMore}
-	for i, item := range p.Items {
-		o, id := object(item)
-		l.Data[i] = o
-		if l.LastID = &id; i == 0 {
-			l.FirstID = &id
-		}
-	}
-	return l
 }

@@ -32,6 +32,8 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 		{"/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"Hi","rôle":1}],"user":"u"}`, `"messages[0].r\u00f4le"`},
 		{"/v1/completions", `{"model":"svc-preview","prompt":"Hi","logit_bais":{}}`, "logit_bais"},
 		{"/v1/conversations", `{"metdata":{}}`, "metdata"},
+		{"/v1/systemone", `{"model":"svc-snap-preview","state":"x","questions":{"q":{"type":"noul","instruction":"?"}},"debais":2}`, "questions/q/instruction, debais"},
+		{"/v1/rerank", `{"model":"svc-snap-preview","query":"x","documents":["y"],"top":1}`, "top"},
 		{"/v1/responses", `{"model":"svc-preview","input":"Hi","unknown_fields":"ignore"}`, ""},
 		{"/v1/responses", `{"model":"svc-preview","input":[{"type":"message","id":"m","status":"completed","role":"user","content":[{"type":"input_text","text":"Hi"}]}]}`, ""},
 	} {

@@ -13,6 +13,8 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/decisions"
+	"github.com/seed-506d8e5d/svc/decisions/calibration"
 	"github.com/seed-506d8e5d/svc/embeddings"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
@@ -451,4 +453,82 @@ func failing[D, W any](t *testing.T, from func(*W) (D, error)) func(*W) *D {
 		}
 		return &d
 	}
+}
+
+func TestDecisionsArrive(t *testing.T) {
+	f := newFiller()
+	f.of[reflect.TypeFor[*decisions.Answer]()] = func(*filler) any { return (*decisions.Answer)(nil) }
+	to := func(r *decisions.Request) *wire.DecisionRequest {
+		w, err := convert.ToDecisionRequest(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	request(t, to, convert.FromDecisionRequest, "", fill(f, func(r *decisions.Request) {
+		r.MaxQuestions = 0
+		for i := range r.Questions {
+			r.Questions[i].Images = nil
+		}
+	}))
+	if _, err := convert.ToDecisionRequest(&decisions.Request{Questions: []decisions.Question{{Images: []decisions.Image{{}}}}}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("images of a question: %v", err)
+	}
+
+	// answers have what their types have, raw ones no more than numbers.
+	numbers := func(kind decisions.Type) decisions.Answer {
+		a := fill[decisions.Answer](f)
+		a.Type, a.Raw, a.Calibration, a.CalibrationStale, a.Abstained = kind, nil, "", false, false
+		if kind != decisions.Noul {
+			a.Noul = 0
+		}
+		if kind != decisions.Choice {
+			a.Choice = ""
+		}
+		if kind != decisions.Score {
+			a.Score = 0
+			for i := range a.Outcomes {
+				a.Outcomes[i].Level = nil
+			}
+		}
+		if kind == decisions.Noul || kind == decisions.Labels {
+			a.Confidence = 0
+		}
+		if kind == decisions.Noul {
+			a.Outcomes = nil
+		}
+		return a
+	}
+	r := decisions.Response{Model: "m", Usage: decisions.Usage{InputTokens: 1, OutputTokens: 2}, Ordered: true, Abstains: true}
+	var asked []decisions.Question
+	for _, kind := range []decisions.Type{decisions.Noul, decisions.Choice, decisions.Score, decisions.Labels} {
+		a, raw := numbers(kind), numbers(kind)
+		a.Name, raw.Name = string(kind), string(kind)
+		raw.OrderVariation = a.OrderVariation
+		a.Raw, a.Calibration, a.CalibrationStale, a.Abstained = &raw, "calib_1", true, kind == decisions.Choice
+		r.Answers, asked = append(r.Answers, a), append(asked, decisions.Question{Name: a.Name})
+	}
+	answer(t, convert.ToDecision, pointer(func(w *wire.Decision) *decisions.Response {
+		got, err := convert.FromDecision(w, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}), "", r)
+	if _, err := convert.FromDecision(&wire.Decision{}, asked); !fault.Is(err, fault.Upstream) {
+		t.Errorf("an answer without answers: %v", err)
+	}
+}
+
+func TestCalibrationsArrive(t *testing.T) {
+	f := newFiller()
+	request(t, convert.ToCalibrationRequest, convert.FromCalibrationRequest, ".FileID .Question.Sent", fill(f, func(n *decisions.NewCalibration) {
+		n.Question.Name, n.Question.Images = "", nil
+		n.Asked = json.RawMessage(fmt.Sprintf(`{"type":%q,"instructions":%q,"criteria":%s}`, n.Question.Type, n.Question.Instructions, n.Question.Criteria))
+	}))
+	answer(t, convert.ToCalibration, convert.FromCalibration, "", fill(f, func(k *decisions.Calibration) {
+		k.Map, k.Orders = calibration.Map{Method: k.Map.Method}, 0
+		k.Before, k.After = calibration.Metrics{}, calibration.Metrics{ECE: 1, Brier: 2, NLL: 3, Accuracy: 4, OverGuess: 5, AUROC: 6}
+		k.Before.ECE = 7
+	}))
 }

@@ -177,6 +177,10 @@ func readRaw(n *jsonin.Node, v reflect.Value, f *field) {
 	if _, ok := f.rules["object"]; ok {
 		n.Object()
 	}
+	if _, ok := f.rules["shared"]; ok {
+		v.SetBytes(n.Shared())
+		return
+	}
 	v.SetBytes(n.Raw())
 }
 

@@ -40,7 +40,8 @@ type field struct {
 //	json      its name
 //	api       rules, separated by commas. Checked here: required (there and not
 //	          null), present (there), notempty, const=X, most=N (elements), first=N
-//	          (elements that are read), object. Only described in openapi.json, and
+//	          (elements that are read), object, shared (JSON that stays part of the body,
+//	          which is held with it). Only described in openapi.json, and
 //	          checked by the service: needed (as required), min, max, above, least
 //	          (elements), enum=a|b, ids
 //	must      what a value of a wrong type is told to be

@@ -79,6 +79,10 @@ func (m Members[T]) MarshalJSON() ([]byte, error) {
 	var w jsonout.Writer
 	w.Object()
 	for i := range m {
+		if x, ok := any(m[i].Value).(float64); ok {
+			w.Name(m[i].Name).Float(x)
+			continue
+		}
 		value, err := jsonout.Marshal(m[i].Value)
 		if err != nil {
 			return nil, err
