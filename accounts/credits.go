@@ -10,7 +10,7 @@ import (
 
 // CodeKeyReused is the code of the Conflict of an idempotency key that was used
 // for something else.
-const CodeKeyReused = "idempotency_key_reused"
+const CodeKeyReused = fault.CodeKeyReused
 
 // maxIdempotencyKey is the length in bytes of the longest idempotency key.
 const maxIdempotencyKey = 255

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/storage"
@@ -22,7 +23,7 @@ import (
 // The codes of the errors that this package adds to the spec's.
 const (
 	CodeNotFound = "completion_not_found" // NotFound: no such stored completion
-	CodeTooLarge = "request_too_large"    // TooLarge: more than the service stores with a completion
+	CodeTooLarge = fault.CodeTooLarge     // TooLarge: more than the service stores with a completion
 )
 
 // Documents turns the files of a request into what a model reads. Errors are

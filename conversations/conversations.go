@@ -32,8 +32,8 @@ const (
 	CodeNotFound         = "conversation_not_found"
 	CodeItemNotFound     = "item_not_found"
 	CodeResponseNotFound = "response_not_found"
-	CodeZeroRetention    = "zero_data_retention"
-	CodeTooLarge         = "request_too_large"
+	CodeZeroRetention    = fault.CodeZeroRetention
+	CodeTooLarge         = fault.CodeTooLarge
 )
 
 // Options are what a Service is made of. Only Store is required.

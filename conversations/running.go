@@ -67,7 +67,7 @@ func (s *Service) note(ctx context.Context, ns storage.Namespace) error {
 var ErrEnded = errors.New("conversations: the turn has ended")
 
 func ended(id string) error {
-	return &fault.Error{Kind: fault.Conflict, Code: "response_ended", Message: "The response \"" + id + "\" has been ended meanwhile.", Err: ErrEnded}
+	return &fault.Error{Kind: fault.Conflict, Code: fault.CodeResponseEnded, Message: "The response \"" + id + "\" has been ended meanwhile.", Err: ErrEnded}
 }
 
 // Begin stores a turn that runs from now on, with its input: it can be read, and

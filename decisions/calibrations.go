@@ -108,7 +108,7 @@ func (s *Service) Calibrate(ctx context.Context, c accounts.Caller, n *NewCalibr
 		return nil, err
 	}
 	if s.store == nil || c.ZeroDataRetention {
-		return nil, &fault.Error{Kind: fault.Denied, Code: "zero_data_retention",
+		return nil, &fault.Error{Kind: fault.Denied, Code: fault.CodeZeroRetention,
 			Message: "A calibration keeps some of its rows, which an organization with zero data retention does not allow."}
 	}
 	if err := s.admit(ctx, c, info); err != nil {

@@ -94,17 +94,32 @@ func (e *Error) Error() string {
 // Unwrap returns the hidden cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// The codes that more than one package gives to its errors. A code that only
-// one package uses stands in that package.
+// The codes of errors that more than one package makes or reads, or that go out under
+// no exported name of the package that makes them. Codes that only one package uses
+// stand in that package.
 const (
-	CodeValidation    = "validation_error"
-	CodeNotFound      = "not_found" // there is no such path
-	CodeContextLength = "context_length_exceeded"
-	CodeInternal      = "internal_error"
-	CodeUpstream      = "model_error"
-	CodeUnavailable   = "service_unavailable"
-	CodeStorage       = "storage_unavailable"
-	CodeRateLimited   = "rate_limit_exceeded"
+	CodeValidation        = "validation_error"
+	CodeNotFound          = "not_found"      // of a path, and of a file that is asked for by its ID
+	CodeFileNotFound      = "file_not_found" // of a file that a prompt refers to
+	CodePreviousNotFound  = "previous_response_not_found"
+	CodeContextLength     = "context_length_exceeded"
+	CodeTooLarge          = "request_too_large"
+	CodeRejected          = "request_rejected"     // by a model server
+	CodeUnsatisfiable     = "unsatisfiable_schema" // no text is valid for it
+	CodeZeroRetention     = "zero_data_retention"
+	CodeKeyReused         = "idempotency_key_reused"
+	CodeRateLimited       = "rate_limit_exceeded"
+	CodeCanceled          = "request_canceled"
+	CodeResponseEnded     = "response_ended"
+	CodeMethod            = "method_not_allowed"
+	CodeUpgrade           = "upgrade_required"
+	CodeSocketLimit       = "websocket_connection_limit_reached"
+	CodeProfileRunning    = "profile_running"
+	CodeBackupUnsupported = "backup_unsupported"
+	CodeInternal          = "internal_error"
+	CodeUpstream          = "model_error"
+	CodeUnavailable       = "service_unavailable"
+	CodeStorage           = "storage_unavailable"
 )
 
 // Invalidf returns an Invalid error about the field or path param, with the
@@ -143,7 +158,7 @@ func From(err error) *Error {
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &Error{Kind: Canceled, Code: "request_canceled", Message: "The request was cancelled.", Err: err}
+		return &Error{Kind: Canceled, Code: CodeCanceled, Message: "The request was cancelled.", Err: err}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{Kind: Unavailable, Code: CodeUnavailable, Message: "The request took too long.", Err: err}
 	}

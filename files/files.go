@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/cluster"
+	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -29,8 +30,8 @@ import (
 // The codes of the package's errors, from the spec's error table.
 const (
 	CodeUnsupported  = "unsupported_file_type" // Invalid: a type that the service does not read
-	CodeNotFound     = "not_found"             // NotFound: an operation on a file that the organization does not have
-	CodeFileNotFound = "file_not_found"        // NotFound: a prompt that refers to such a file
+	CodeNotFound     = fault.CodeNotFound      // NotFound: an operation on a file that the organization does not have
+	CodeFileNotFound = fault.CodeFileNotFound  // NotFound: a prompt that refers to such a file
 	CodeTooLarge     = "file_too_large"        // TooLarge
 )
 

@@ -17,7 +17,7 @@ func (a *API) backup(c *call) error {
 		c.w.Header().Del("Content-Type")
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		return &fault.Error{Kind: fault.Conflict, Code: "backup_unsupported", Message: "The service's store cannot be backed up.", Err: err}
+		return &fault.Error{Kind: fault.Conflict, Code: fault.CodeBackupUnsupported, Message: "The service's store cannot be backed up.", Err: err}
 	}
 	return err
 }

@@ -84,7 +84,7 @@ func (a *API) fileContent(c *call) error {
 	client := &patient{w: c.w, rc: rc}
 	_, err = io.Copy(client, io.MultiReader(bytes.NewReader(first[:n]), content))
 	if client.err != nil {
-		return &fault.Error{Kind: fault.Canceled, Code: "request_canceled", Message: "The file was not sent whole.", Err: client.err}
+		return &fault.Error{Kind: fault.Canceled, Code: fault.CodeCanceled, Message: "The file was not sent whole.", Err: client.err}
 	}
 	return err
 }

@@ -220,7 +220,7 @@ func (a *API) handler(serve endpoint) http.Handler {
 // unknown.
 func (m methods) serve(c *call) error {
 	if m == nil {
-		return &fault.Error{Kind: fault.NotFound, Code: "not_found", Message: "There is no route " + c.r.Method + " " + c.r.URL.Path + "."}
+		return &fault.Error{Kind: fault.NotFound, Code: fault.CodeNotFound, Message: "There is no route " + c.r.Method + " " + c.r.URL.Path + "."}
 	}
 	method := c.r.Method
 	if method == http.MethodHead {

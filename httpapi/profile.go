@@ -45,7 +45,7 @@ func (a *API) getProfile(c *call) error {
 	}
 	p := pprof.Lookup(name)
 	if p == nil {
-		return fault.Missing("not_found", "profile", name)
+		return fault.Missing(fault.CodeNotFound, "profile", name)
 	}
 	debug, err := number(q, "debug", 0, 2)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *call) record(q url.Values, start func() error, stop func()) error {
 	c.w.Header().Set("Content-Type", "application/octet-stream")
 	if err := start(); err != nil {
 		c.w.Header().Del("Content-Type")
-		return &fault.Error{Kind: fault.Conflict, Code: "profile_running", Message: "A profile of this kind is being taken already.", Err: err}
+		return &fault.Error{Kind: fault.Conflict, Code: fault.CodeProfileRunning, Message: "A profile of this kind is being taken already.", Err: err}
 	}
 	defer stop()
 	background.Sleep(c.ctx(), time.Duration(seconds)*time.Second)

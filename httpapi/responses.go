@@ -64,7 +64,7 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 		empty = false
 		buffer = appendResponseEvent(buffer[:0], &event)
 		if err := s.send(buffer, event.More); err != nil {
-			return &fault.Error{Kind: fault.Canceled, Code: "request_canceled", Message: "The client went away.", Err: err}
+			return &fault.Error{Kind: fault.Canceled, Code: fault.CodeCanceled, Message: "The client went away.", Err: err}
 		}
 		if event.Type == responses.EventCompleted || event.Type == responses.EventFailed {
 			c.usedResponse(event.Response)

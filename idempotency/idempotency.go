@@ -36,7 +36,7 @@ import (
 
 // CodeReused is the code of the Conflict error for a key that stands for another
 // request.
-const CodeReused = "idempotency_key_reused"
+const CodeReused = fault.CodeKeyReused
 
 const (
 	keep     = 24 * time.Hour         // how long an answer is kept

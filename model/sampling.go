@@ -39,6 +39,6 @@ func (Logprobs) event() {}
 // NoLogprobs is the Rejected error for a request for log-probabilities that a
 // model does not give.
 func NoLogprobs(cause error) error {
-	return &fault.Error{Kind: fault.Rejected, Code: "request_rejected", Param: "logprobs", Err: cause,
+	return &fault.Error{Kind: fault.Rejected, Code: fault.CodeRejected, Param: "logprobs", Err: cause,
 		Message: "The model gives no log-probabilities; ask without them."}
 }

@@ -206,7 +206,7 @@ func (s *Service) CountInput(ctx context.Context, caller accounts.Caller, req *R
 func errNoDocuments(id string) error { return fault.Missing(CodeFileNotFound, "file", id) }
 
 // CodeFileNotFound is the code of the error for a file that does not exist.
-const CodeFileNotFound = "file_not_found"
+const CodeFileNotFound = fault.CodeFileNotFound
 
 // The causes of answers that are of no use.
 var (

@@ -17,7 +17,7 @@ import (
 func (b *Backend) Embed(ctx context.Context, req *model.EmbedRequest) (*model.Embeddings, error) {
 	const usual, most = 256, 4096
 	if req.Dimensions > most {
-		return nil, &fault.Error{Kind: fault.Rejected, Code: "request_rejected", Param: "dimensions",
+		return nil, &fault.Error{Kind: fault.Rejected, Code: fault.CodeRejected, Param: "dimensions",
 			Message: "The model makes vectors of at most 4096 dimensions."}
 	}
 	b.first()

@@ -56,7 +56,7 @@ func fill(ctx context.Context, text json.RawMessage, facts *facts) (string, erro
 			}
 		}
 	}
-	return "", cmp.Or(ctx.Err(), error(&fault.Error{Kind: fault.Rejected, Code: "unsatisfiable_schema",
+	return "", cmp.Or(ctx.Err(), error(&fault.Error{Kind: fault.Rejected, Code: fault.CodeUnsatisfiable,
 		Message: "The model found no value that satisfies the JSON Schema.", Err: cause}))
 }
 

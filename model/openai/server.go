@@ -307,7 +307,7 @@ func (s *server) refusal(text []byte, cause error) *fault.Error {
 
 // rejected returns the error for a request that a model does not take.
 func rejected(message string, cause error) *fault.Error {
-	return &fault.Error{Kind: fault.Rejected, Code: "request_rejected", Message: message, Err: cause}
+	return &fault.Error{Kind: fault.Rejected, Code: fault.CodeRejected, Message: message, Err: cause}
 }
 
 func unavailable(cause error, after time.Duration) *fault.Error {
