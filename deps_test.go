@@ -23,7 +23,7 @@ var edges = map[string][]string{
 		"files", "telemetry", "internal/background"},
 	"cmd/svcd/internal/cli": {"accounts", "client", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
 		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
-	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses", "internal/convert"},
+	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses", "httpapi", "internal/convert", "internal/seal"},
 	"examples": {"", "*"},
 	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage"},
 
@@ -32,7 +32,7 @@ var edges = map[string][]string{
 
 	"client": {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/convert", "model", "page", "responses", "internal/wire"},
 
-	"telemetry": {"", "driver", "fault", "files", "model", "responses/websearch", "storage"},
+	"telemetry": {"", "driver", "fault", "files", "internal/status", "model", "responses/websearch", "storage"},
 
 	"limits":                {"cluster", "fault", "storage"},
 	"accounts":              {"limits", "cluster", "fault", "idempotency", "internal/*", "page", "storage"},
@@ -91,13 +91,14 @@ var edges = map[string][]string{
 	"internal/logprobs":   {"internal/jsonout", "model"},
 	"internal/schema":     {"fault", "internal/cpu"},
 	"internal/seal":       {},
+	"internal/status":     {},
 }
 
 // network and processes are what only the packages named may touch: nothing
 // below httpapi knows HTTP but the clients, and nothing but the programs knows
 // flags.
 var restricted = map[string][]string{
-	"net/http": {"client", "cmd/svcd", "cmd/svcd/internal/cli", "console", "examples", "httpapi", "model/llamaserver", "model/openai", "responses/websearch", "telemetry"},
+	"net/http": {"client", "cmd/svcd", "cmd/svcd/internal/cli", "console", "examples", "httpapi", "internal/status", "model/llamaserver", "model/openai", "responses/websearch", "telemetry"},
 	"flag":     {"cmd/svcd", "cmd/svcd/internal/cli", "examples"},
 	"os/exec":  {"cmd/svcd", "files", "model/llamaserver", "storage/pgstore/pgtest"},
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/internal/seal"
 )
 
 // DefaultPrefix is where the pages are, unless the options say otherwise.
@@ -97,7 +98,7 @@ func New(service *svc.Service, o Options) (*Console, error) {
 		o.Now = time.Now
 	}
 	if o.Secret == nil {
-		o.Secret = make([]byte, secretSize)
+		o.Secret = make([]byte, seal.KeySize)
 		if _, err := rand.Read(o.Secret); err != nil {
 			return nil, err
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/httpapi"
 )
 
 //go:embed templates
@@ -270,7 +271,7 @@ func (v *visit) fail(err error) {
 	if v.w.begun {
 		panic(http.ErrAbortHandler)
 	}
-	v.status = statusOf(e.Kind)
+	v.status = httpapi.Status(e.Kind)
 	if v.fragmentAsked() {
 		_ = v.fragment("error", "error", e.Message)
 		return
@@ -311,19 +312,4 @@ func (v *visit) recover() {
 	}
 	v.c.opts.Logger.ErrorContext(v.ctx(), "console: panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	v.fail(&fault.Error{Kind: fault.Internal, Message: "An internal error occurred."})
-}
-
-// statuses are the HTTP statuses of the kinds of errors; any other is 500.
-var statuses = map[fault.Kind]int{
-	fault.Invalid: http.StatusBadRequest, fault.Rejected: http.StatusBadRequest, fault.Unauthenticated: http.StatusUnauthorized,
-	fault.NoCredits: http.StatusPaymentRequired, fault.Denied: http.StatusForbidden, fault.NotFound: http.StatusNotFound,
-	fault.TooLarge: http.StatusRequestEntityTooLarge, fault.RateLimited: http.StatusTooManyRequests,
-	fault.Unavailable: http.StatusServiceUnavailable, fault.Upstream: http.StatusBadGateway,
-}
-
-func statusOf(kind fault.Kind) int {
-	if status, ok := statuses[kind]; ok {
-		return status
-	}
-	return http.StatusInternalServerError
 }

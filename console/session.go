@@ -1,8 +1,6 @@
 package console
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -13,6 +11,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/seed-506d8e5d/svc/internal/seal"
 )
 
 // sessionTime is how long a session lasts after its sign-in.
@@ -49,29 +49,21 @@ func randomText() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// secretSize is the size of Options.Secret in bytes.
-const secretSize = 32
-
-// sealer seals sessions with AES-GCM and remembers which were signed out.
+// sealer seals sessions and remembers which were signed out.
 type sealer struct {
-	aead   cipher.AEAD
+	secret []byte
 	cookie string // the name of the cookie
 	out    *signedOut
 }
 
 func newSealer(secret []byte) (sealer, error) {
-	if len(secret) != secretSize {
+	if len(secret) != seal.KeySize {
 		return sealer{}, errors.New("console: the secret must have 32 bytes")
 	}
-	block, err := aes.NewCipher(secret)
-	if err != nil {
-		return sealer{}, err
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
 	name := sha256.Sum256(append([]byte(cookiePrefix), secret...))
 	return sealer{
-		aead: aead, cookie: cookiePrefix + hex.EncodeToString(name[:4]), out: &signedOut{ends: make(map[string]int64)},
-	}, err
+		secret: secret, cookie: cookiePrefix + hex.EncodeToString(name[:4]), out: &signedOut{ends: make(map[string]int64)},
+	}, nil
 }
 
 // sealed returns the value of the cookie of a session.
@@ -80,7 +72,8 @@ func (s sealer) sealed(session session) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(cookiePrefix))), nil
+	data, err := seal.Seal(s.secret, plain, []byte(cookiePrefix))
+	return base64.RawURLEncoding.EncodeToString(data), err
 }
 
 // open returns the session in a cookie. What is no session of ours, or has
@@ -90,7 +83,7 @@ func (s sealer) open(value string, now time.Time) (session, bool) {
 	if err != nil {
 		return session{}, false
 	}
-	plain, err := s.aead.Open(nil, nil, data, []byte(cookiePrefix))
+	plain, err := seal.Open(s.secret, data, []byte(cookiePrefix))
 	if err != nil {
 		return session{}, false
 	}

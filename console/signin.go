@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/httpapi"
 )
 
 // linkTime is how long a link that signs in works.
@@ -99,7 +100,7 @@ func (c *Console) signIn(v *visit) error {
 	if e.Kind != fault.Unauthenticated && e.Kind != fault.Denied && e.Kind != fault.RateLimited {
 		return err
 	}
-	v.status = statusOf(e.Kind)
+	v.status = httpapi.Status(e.Kind)
 	return v.render("signin", "Sign in", c.signInForm(v, e.Message))
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/internal/cpu"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/internal/status"
 )
 
 // MaxBody is how large a JSON body may be, in bytes: 16 MiB. Uploads and
@@ -39,7 +40,7 @@ const (
 // call is one request on its way through an endpoint.
 type call struct {
 	api    *API
-	w      *statusWriter
+	w      *status.Writer
 	r      *http.Request
 	id     string // of X-Request-Id
 	caller accounts.Caller
@@ -58,7 +59,7 @@ type call struct {
 }
 
 func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
-	c := &call{api: a, w: &statusWriter{ResponseWriter: w}, r: r, id: a.opts.NewRequestID(), shape: shapeA, start: time.Now()}
+	c := &call{api: a, w: &status.Writer{ResponseWriter: w}, r: r, id: a.opts.NewRequestID(), shape: shapeA, start: time.Now()}
 	if within(r.URL.Path, decisionsPath) {
 		c.shape = shapeB
 	}
@@ -211,7 +212,7 @@ func notRead(err error, limit int64) error {
 }
 
 func tooLarge(limit int64) error {
-	return &fault.Error{Kind: fault.TooLarge, Code: "request_too_large", Message: "The request body is larger than " + sizeText(limit) + "."}
+	return &fault.Error{Kind: fault.TooLarge, Code: fault.CodeTooLarge, Message: "The request body is larger than " + sizeText(limit) + "."}
 }
 
 // sizeText writes a size limit for people.
@@ -307,7 +308,7 @@ func (c *call) leaveBody() {
 // the wire alone.
 func (c *call) methodNotAllowed(allow string) error {
 	c.w.Header().Set("Allow", allow)
-	e := &fault.Error{Kind: fault.Invalid, Code: "method_not_allowed", Message: "The method " + c.r.Method + " is not allowed here, only " + allow + "."}
+	e := &fault.Error{Kind: fault.Invalid, Code: fault.CodeMethod, Message: "The method " + c.r.Method + " is not allowed here, only " + allow + "."}
 	c.err = e
 	c.shape(&fixedStatus{c.w, http.StatusMethodNotAllowed}, e)
 	return nil

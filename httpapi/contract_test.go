@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/seed-506d8e5d/svc/internal/status"
 )
 
 // contract is openapi.json as something that requests and answers are held to.
@@ -140,7 +142,7 @@ func (c *contract) hold(t testing.TB, api *API) {
 	inner := api.mux
 	api.mux = http.NewServeMux()
 	api.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		x := &transcript{contract: c, t: t, statusWriter: statusWriter{ResponseWriter: w}}
+		x := &transcript{contract: c, t: t, Writer: status.Writer{ResponseWriter: w}}
 		if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") && r.Header.Get("Content-Encoding") == "" { // an upload may be large
 			r.Body = &tee{r.Body, &x.request}
 		}
@@ -169,7 +171,7 @@ func (b *tee) Read(p []byte) (int, error) {
 
 // transcript is a request and its answer.
 type transcript struct {
-	statusWriter
+	status.Writer
 	contract          *contract
 	t                 testing.TB
 	request, response bytes.Buffer
@@ -177,7 +179,7 @@ type transcript struct {
 }
 
 func (x *transcript) Write(p []byte) (int, error) {
-	n, err := x.statusWriter.Write(p)
+	n, err := x.Writer.Write(p)
 	x.response.Write(p[:n])
 	x.cut = x.cut || err != nil
 	return n, err

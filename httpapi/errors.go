@@ -11,10 +11,10 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/wire"
 )
 
-// status is the one table from kinds of errors to HTTP: the status in Shape A
+// statuses is the one table from kinds of errors to HTTP: the status in Shape A
 // and in Shape B, and the type that error.type and detail.error_type show. The
 // two shapes differ where the spec has them differ: an invalid Decision is 422.
-var status = map[fault.Kind]struct {
+var statuses = map[fault.Kind]struct {
 	a, b int
 	kind string
 }{
@@ -34,6 +34,10 @@ var status = map[fault.Kind]struct {
 	fault.Canceled:        {statusClientClosed, statusClientClosed, "invalid_request_error"},
 }
 
+// Status returns the HTTP status of errors of a kind, for other pages of a server than
+// those of this interface.
+func Status(kind fault.Kind) int { return statuses[kind].a }
+
 // statusClientClosed is what nginx logs for a client that went away before its
 // answer; nobody but the log sees it.
 const statusClientClosed = 499
@@ -43,12 +47,12 @@ type shape func(w http.ResponseWriter, e *fault.Error)
 
 // shapeA is the error object of every interface but Decisions.
 func shapeA(w http.ResponseWriter, e *fault.Error) {
-	s := status[e.Kind]
+	s := statuses[e.Kind]
 	writeError(w, s.a, e, wire.Error{Error: bodyOf(e)})
 }
 
 func bodyOf(e *fault.Error) wire.ErrorObject {
-	body := wire.ErrorObject{Message: e.Message, Type: status[e.Kind].kind, Code: e.Code}
+	body := wire.ErrorObject{Message: e.Message, Type: statuses[e.Kind].kind, Code: e.Code}
 	if e.Param != "" {
 		body.Param = &e.Param
 	}
@@ -58,7 +62,7 @@ func bodyOf(e *fault.Error) wire.ErrorObject {
 // shapeB is the detail object of Decisions. Its error_type is the error's code,
 // which is validation_error for an invalid request.
 func shapeB(w http.ResponseWriter, e *fault.Error) {
-	writeError(w, status[e.Kind].b, e, wire.DecisionError{Detail: wire.ErrorDetail{ErrorType: e.Code, Message: e.Message}})
+	writeError(w, statuses[e.Kind].b, e, wire.DecisionError{Detail: wire.ErrorDetail{ErrorType: e.Code, Message: e.Message}})
 }
 
 func writeError(w http.ResponseWriter, code int, e *fault.Error, body any) {

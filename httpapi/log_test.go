@@ -135,12 +135,12 @@ func TestPanics(t *testing.T) {
 // TestStatusOfEveryKind fails where a kind of error has no row in the table.
 func TestStatusOfEveryKind(t *testing.T) {
 	for _, kind := range fault.Kinds() {
-		row, ok := status[kind]
+		row, ok := statuses[kind]
 		if !ok || row.a < 400 || row.a > 599 || row.b < 400 || row.b > 599 || row.kind == "" {
 			t.Errorf("the row of %q is %+v", kind, row)
 		}
 	}
-	if len(status) != len(fault.Kinds()) {
-		t.Errorf("%d rows for %d kinds", len(status), len(fault.Kinds()))
+	if len(statuses) != len(fault.Kinds()) {
+		t.Errorf("%d rows for %d kinds", len(statuses), len(fault.Kinds()))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/internal/status"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
@@ -213,7 +214,7 @@ func (w *timed) Write(p []byte) (int, error) {
 
 func newTimed() (*timed, *call) {
 	w := &timed{ResponseRecorder: *httptest.NewRecorder()}
-	return w, &call{w: &statusWriter{ResponseWriter: w}}
+	return w, &call{w: &status.Writer{ResponseWriter: w}}
 }
 
 // TestAStreamIsWrittenWithADeadline follows the deadline, which ends a stream

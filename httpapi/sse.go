@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/seed-506d8e5d/svc/internal/status"
 )
 
 const (
@@ -30,7 +32,7 @@ var eventBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, heldEv
 // can still be refused. It must be closed. send and close belong to one goroutine;
 // the keepalives come from a timer's.
 type eventStream struct {
-	w     *statusWriter
+	w     *status.Writer
 	rc    *http.ResponseController
 	out   streamWriter
 	timer *time.Timer

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"github.com/seed-506d8e5d/svc/internal/status"
 )
 
 // newEventStream returns a stream into a recorder.
 func newEventStream(t *testing.T) (*eventStream, *httptest.ResponseRecorder) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	s := (&call{w: &statusWriter{ResponseWriter: w}}).stream()
+	s := (&call{w: &status.Writer{ResponseWriter: w}}).stream()
 	t.Cleanup(s.close)
 	return s, w
 }

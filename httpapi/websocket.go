@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/internal/convert"
@@ -41,7 +42,7 @@ func upgrades(r *http.Request) bool {
 // upgradeRequired answers a request for a WebSocket where there is none, and one for
 // anything else where there is only that.
 func (c *call) upgradeRequired() error {
-	e := &fault.Error{Kind: fault.Invalid, Code: "upgrade_required", Message: "Only GET /v1/responses is a WebSocket, and nothing else."}
+	e := &fault.Error{Kind: fault.Invalid, Code: fault.CodeUpgrade, Message: "Only GET /v1/responses is a WebSocket, and nothing else."}
 	c.err = e
 	c.shape(&fixedStatus{c.w, http.StatusUpgradeRequired}, e)
 	return nil
@@ -99,7 +100,7 @@ func (s *socket) serve(ctx context.Context, messages <-chan []byte) {
 		case <-ctx.Done():
 			return
 		case <-over.C:
-			s.refuse(&fault.Error{Kind: fault.Invalid, Code: "websocket_connection_limit_reached", Message: "The connection has reached its time limit. Open another one."})
+			s.refuse(&fault.Error{Kind: fault.Invalid, Code: fault.CodeSocketLimit, Message: "The connection has reached its time limit. Open another one."})
 			s.conn.Close(websocket.StatusNormalClosure, "the time is over")
 			return
 		case data := <-messages:
@@ -260,11 +261,11 @@ func (s *socket) send(data []byte, more bool) error {
 // such response: clients look for that to begin a new chain. The connection goes on.
 func (s *socket) refuse(err error) error {
 	e := fault.From(err)
-	if e.Code == "response_not_found" {
+	if e.Code == conversations.CodeResponseNotFound {
 		missing := *e
-		missing.Code = "previous_response_not_found"
+		missing.Code = fault.CodePreviousNotFound
 		e = &missing
 	}
-	refusal := wire.SocketRefusal{Type: string(responses.EventError), Status: status[e.Kind].a, EventError: *eventError(e)}
+	refusal := wire.SocketRefusal{Type: string(responses.EventError), Status: statuses[e.Kind].a, EventError: *eventError(e)}
 	return s.send(appendJSON(nil, refusal), false)
 }

@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/seed-506d8e5d/svc/internal/status"
 )
 
 // ignoredHeader is the header of answers to requests with fields that the interface
@@ -33,13 +35,13 @@ func (t *Telemetry) Handler(h http.Handler) http.Handler {
 // request is one that is measured.
 type request struct {
 	telemetry *Telemetry
-	answer    statusWriter
+	answer    status.Writer
 	span      trace.Span
 	start     time.Time
 }
 
 func (t *Telemetry) begin(w http.ResponseWriter, r *http.Request) (*request, *http.Request) {
-	m := &request{telemetry: t, answer: statusWriter{ResponseWriter: w}, start: time.Now()}
+	m := &request{telemetry: t, answer: status.Writer{ResponseWriter: w}, start: time.Now()}
 	if m.span = (noop.Span{}); t.tracing {
 		ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		ctx, m.span = t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))

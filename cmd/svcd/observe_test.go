@@ -1,17 +1,30 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
 func TestMetricsAddress(t *testing.T) {
 	log := &output{filled: make(chan struct{})}
-	url, _ := startLogging(t, log, empty, "-metrics-addr", "127.0.0.1:0", "-data", t.TempDir(), "-upstream", "http://user:secret@127.0.0.1:1/v1")
+	answering := httptest.NewServer(http.NotFoundHandler())
+	defer answering.Close()
+	file := filepath.Join(t.TempDir(), "config.json")
+	config := fmt.Sprintf(`{"servers":{"dead":{"url":"http://user:secret@127.0.0.1:1/v1"},"well":{"url":"%s/v1"}},"models":[
+		{"id":"dead","generates":true,"targets":[{"server":"dead"}]},{"id":"well","generates":true,"targets":[{"server":"well"}]}]}`, answering.URL)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url, _ := startLogging(t, log, empty, "-metrics-addr", "127.0.0.1:0", "-data", t.TempDir(), "-api-key", "user-key", "-config", file)
+	if status, body := ask(t, "POST", url+"/v1/chat/completions", `{"model":"dead","messages":[{"role":"user","content":"Hi"}]}`); status < 500 {
+		t.Errorf("the dead server answers %d %s", status, body)
+	}
 	_, address, _ := strings.Cut(log.String(), "msg=metrics url=")
 	address, _, _ = strings.Cut(address, "\n")
 	resp, err := http.Get(address)
@@ -29,8 +42,13 @@ func TestMetricsAddress(t *testing.T) {
 	if !strings.Contains(string(text), "\nsvc_extraction_queue 0\n") {
 		t.Errorf("the queue is not shown:\n%s", text)
 	}
-	if !strings.Contains(string(text), "\nsvc_upstream_up{server_address=\"127.0.0.1:1/v1\"} ") || strings.Contains(string(text), "secret") {
-		t.Errorf("the model server is not shown, or its password is:\n%s", text)
+	for address, up := range map[string]int{"127.0.0.1:1": 0, strings.TrimPrefix(answering.URL, "http://"): 1} {
+		if line := fmt.Sprintf("\nsvc_upstream_up{server_address=\"%s/v1\"} %d\n", address, up); !strings.Contains(string(text), line) {
+			t.Errorf("there is no line%sin\n%s", line, text)
+		}
+	}
+	if strings.Contains(string(text), "secret") {
+		t.Errorf("the password of a model server is shown:\n%s", text)
 	}
 	if resp, err := http.Get(url + "/metrics"); err != nil || resp.StatusCode != 404 {
 		t.Errorf("the server itself: got %v, %v", resp, err)
