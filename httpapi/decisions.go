@@ -3,7 +3,6 @@ package httpapi
 import (
 	"strings"
 
-	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
@@ -46,18 +45,4 @@ func (a *API) decide(c *call) error {
 	}
 	c.inputTokens, c.outputTokens = resp.Usage.InputTokens, resp.Usage.OutputTokens
 	return c.json(convert.ToDecision(resp))
-}
-
-// decodeWays reads the extensions that say how to ask and what to do without.
-func decodeWays(req *decisions.Request, root *jsonin.Node) {
-	if n := root.Field("debias").Int(); n != nil {
-		if req.Debias = *n; *n < 1 {
-			root.Field("debias").Fail("must be 1 to %d", decisions.MaxOptions)
-		}
-	}
-	if x := root.Field("abstain_above_error").Number(); x != nil {
-		if req.AbstainAboveError = *x; !(*x > 0) {
-			root.Field("abstain_above_error").Fail("must be above 0 and at most 1")
-		}
-	}
 }

@@ -33,6 +33,7 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 		{"/v1/completions", `{"model":"svc-preview","prompt":"Hi","logit_bais":{}}`, "logit_bais"},
 		{"/v1/conversations", `{"metdata":{}}`, "metdata"},
 		{"/v1/systemone", `{"model":"svc-snap-preview","state":"x","questions":{"q":{"type":"noul","instruction":"?"}},"debais":2}`, "questions/q/instruction, debais"},
+		{"/v1/decisions", `{"model":"svc-snap-preview","input":[{"role":"user","content":"x","contents":1}],"questions":[{"type":"predicate","instructions":"?"}]}`, "input[0].contents"},
 		{"/v1/rerank", `{"model":"svc-snap-preview","query":"x","documents":["y"],"top":1}`, "top"},
 		{"/v1/responses", `{"model":"svc-preview","input":"Hi","unknown_fields":"ignore"}`, ""},
 		{"/v1/responses", `{"model":"svc-preview","input":[{"type":"message","id":"m","status":"completed","role":"user","content":[{"type":"input_text","text":"Hi"}]}]}`, ""},

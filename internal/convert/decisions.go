@@ -166,47 +166,6 @@ func fromNumbers(name string, kind decisions.Type, w *wire.DecisionNumbers) deci
 	return a
 }
 
-// ListQuestion is what the answer to a question of POST /v1/decisions needs of it.
-type ListQuestion struct {
-	Kind   string
-	Name   *string
-	Values []json.RawMessage // of a choice's options, as they were given
-	Labels []string          // of a score's levels
-}
-
-// ToDecisionList returns answers as POST /v1/decisions has them.
-func ToDecisionList(r *decisions.Response, questions []ListQuestion) wire.DecisionList {
-	w := wire.DecisionList{Model: r.Model, Answers: make([]wire.ListAnswer, len(r.Answers)), Usage: wire.DecisionListUsage{
-		InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens, TotalTokens: r.Usage.InputTokens + r.Usage.OutputTokens}}
-	for i := range r.Answers {
-		q := &questions[i]
-		w.Answers[i] = wire.ListAnswer{Type: q.Kind, Name: q.Name, ListNumbers: q.numbers(&r.Answers[i]), AnswerNotes: toNotes(r, &r.Answers[i], q.numbers)}
-	}
-	return w
-}
-
-func (q *ListQuestion) numbers(a *decisions.Answer) (w wire.ListNumbers) {
-	switch a.Type {
-	case decisions.Noul:
-		w.Probability = &a.Noul
-		return w
-	case decisions.Choice:
-		w.Choice, w.Confidence = q.Values[a.Best()], &a.Confidence
-	case decisions.Score:
-		w.Score, w.Confidence = &a.Score, &a.Confidence
-	}
-	w.Probabilities = make([]wire.OptionProbability, len(a.Outcomes))
-	for i := range a.Outcomes {
-		p := &w.Probabilities[i]
-		if p.Probability = a.Outcomes[i].Probability; a.Type == decisions.Choice {
-			p.Value = q.Values[i]
-		} else {
-			p.Label, p.Value = &q.Labels[i], strconv.AppendInt(nil, int64(i), 10)
-		}
-	}
-	return w
-}
-
 // FromRerankRequest returns a ranking's decision: a yes/no question per document about
 // the query, which they share.
 func FromRerankRequest(w *wire.RerankRequest) (*decisions.Request, error) {
