@@ -21,8 +21,8 @@ type OrganizationRequest struct {
 	Name               string     `json:"name" api:"needed,least=1,most=256"`
 	Credits            *Dollars   `json:"credits,omitempty" doc:"US dollars, with at most 6 digits after the point."`
 	ZeroDataRetention  bool       `json:"zero_data_retention,omitempty"`
-	RequestsPerMinute  int        `json:"requests_per_minute,omitempty" api:"min=0"`
-	TokensPerMinute    int        `json:"tokens_per_minute,omitempty" api:"min=0"`
+	RequestsPerMinute  int        `json:"requests_per_minute,omitempty" api:"min=0" doc:"0 is no limit."`
+	TokensPerMinute    int        `json:"tokens_per_minute,omitempty" api:"min=0" doc:"0 is no limit."`
 	ConcurrentRequests int        `json:"concurrent_requests,omitempty" api:"min=0" doc:"How many requests of it a process works on at once; 0 is no limit of its own."`
 	UnknownFields      string     `json:"unknown_fields,omitempty" api:"enum=ignore|refuse" doc:"What becomes of fields of requests that the interface does not have: they are ignored and named in Svc-Ignored-Fields, or refused. The organization, the key or the request may refuse; what the request says wins."`
 	Retention          *Retention `json:"retention,omitempty"`
@@ -33,9 +33,9 @@ type OrganizationUpdate struct {
 	Name               *string    `json:"name,omitempty" api:"least=1,most=256"`
 	Status             *string    `json:"status,omitempty" api:"enum=active|suspended"`
 	ZeroDataRetention  *bool      `json:"zero_data_retention,omitempty"`
-	RequestsPerMinute  *int       `json:"requests_per_minute,omitempty" api:"min=0"`
-	TokensPerMinute    *int       `json:"tokens_per_minute,omitempty" api:"min=0"`
-	ConcurrentRequests *int       `json:"concurrent_requests,omitempty" api:"min=0"`
+	RequestsPerMinute  *int       `json:"requests_per_minute,omitempty" api:"min=0" doc:"0 is no limit."`
+	TokensPerMinute    *int       `json:"tokens_per_minute,omitempty" api:"min=0" doc:"0 is no limit."`
+	ConcurrentRequests *int       `json:"concurrent_requests,omitempty" api:"min=0" doc:"How many requests of it a process works on at once; 0 is no limit of its own."`
 	UnknownFields      *string    `json:"unknown_fields,omitempty" api:"enum=ignore|refuse"`
 	Retention          *Retention `json:"retention,omitempty" doc:"All of it."`
 }
@@ -56,12 +56,12 @@ type Organization struct {
 	Status             string    `json:"status" api:"enum=active|suspended"`
 	ZeroDataRetention  bool      `json:"zero_data_retention"`
 	Credits            Dollars   `json:"credits" doc:"US dollars."`
-	RequestsPerMinute  int       `json:"requests_per_minute"`
-	TokensPerMinute    int       `json:"tokens_per_minute"`
-	ConcurrentRequests int       `json:"concurrent_requests,omitempty"`
+	RequestsPerMinute  int       `json:"requests_per_minute" doc:"0 is no limit."`
+	TokensPerMinute    int       `json:"tokens_per_minute" doc:"0 is no limit."`
+	ConcurrentRequests int       `json:"concurrent_requests,omitempty" doc:"How many requests of it a process works on at once; absent without a limit of its own."`
 	UnknownFields      string    `json:"unknown_fields,omitempty" api:"enum=refuse" doc:"Absent where they are ignored."`
 	Retention          Retention `json:"retention,omitzero"`
-	CreatedAt          int64     `json:"created_at"`
+	CreatedAt          int64     `json:"created_at" doc:"Unix seconds."`
 }
 
 // CreditsRequest adds credits to an organization.
@@ -84,10 +84,10 @@ type KeyRequest struct {
 // KeyUpdate changes the fields of a key that are there.
 type KeyUpdate struct {
 	Name              *string  `json:"name,omitempty" api:"most=256"`
-	RequestsPerMinute *int     `json:"requests_per_minute,omitempty" api:"min=0"`
-	TokensPerMinute   *int     `json:"tokens_per_minute,omitempty" api:"min=0"`
+	RequestsPerMinute *int     `json:"requests_per_minute,omitempty" api:"min=0" doc:"0 is no limit besides the organization's."`
+	TokensPerMinute   *int     `json:"tokens_per_minute,omitempty" api:"min=0" doc:"0 is no limit besides the organization's."`
 	Budget            *Dollars `json:"budget,omitempty" doc:"0 for no budget. What the key has spent in the period counts."`
-	BudgetPeriod      *string  `json:"budget_period,omitempty" api:"enum=day|month"`
+	BudgetPeriod      *string  `json:"budget_period,omitempty" api:"enum=day|month" doc:"Of the calendar, in UTC; month where a budget has none."`
 	UnknownFields     *string  `json:"unknown_fields,omitempty" api:"enum=ignore|refuse"`
 }
 
@@ -99,12 +99,12 @@ type APIKey struct {
 	Name              string   `json:"name"`
 	Models            []string `json:"models" api:"nullable" doc:"What it may use; null is every model."`
 	Prefix            string   `json:"prefix" doc:"What the key begins with."`
-	CreatedAt         int64    `json:"created_at"`
-	LastUsedAt        *int64   `json:"last_used_at"`
-	RequestsPerMinute int      `json:"requests_per_minute,omitempty"`
-	TokensPerMinute   int      `json:"tokens_per_minute,omitempty"`
-	Budget            *Dollars `json:"budget,omitempty"`
-	BudgetPeriod      string   `json:"budget_period,omitempty" api:"enum=day|month"`
+	CreatedAt         int64    `json:"created_at" doc:"Unix seconds."`
+	LastUsedAt        *int64   `json:"last_used_at" doc:"Unix seconds."`
+	RequestsPerMinute int      `json:"requests_per_minute,omitempty" doc:"Absent without a limit."`
+	TokensPerMinute   int      `json:"tokens_per_minute,omitempty" doc:"Absent without a limit."`
+	Budget            *Dollars `json:"budget,omitempty" doc:"US dollars that the key may spend in each period; absent without a budget."`
+	BudgetPeriod      string   `json:"budget_period,omitempty" api:"enum=day|month" doc:"Of the calendar, in UTC."`
 	BudgetSpent       *Dollars `json:"budget_spent,omitempty" doc:"Of the budget, in this period."`
 	UnknownFields     string   `json:"unknown_fields,omitempty" api:"enum=refuse" doc:"Absent where the organization decides."`
 	Key               string   `json:"key,omitempty" doc:"The secret, shown once."`
@@ -124,16 +124,16 @@ type UsageRecord struct {
 	OutputTokens    int     `json:"output_tokens"`
 	ReasoningTokens int     `json:"reasoning_tokens"`
 	Cost            Dollars `json:"cost" doc:"US dollars."`
-	CreatedAt       int64   `json:"created_at"`
+	CreatedAt       int64   `json:"created_at" doc:"Unix seconds."`
 }
 
 // AuditEntry says who changed what. Change is null where the action says it all.
 type AuditEntry struct {
 	ID        string          `json:"id"`
 	Object    string          `json:"object" api:"const=audit_entry"`
-	Action    string          `json:"action"`
-	Subject   string          `json:"subject"`
-	Change    json.RawMessage `json:"change" api:"object,nullable"`
-	By        string          `json:"by,omitempty"`
-	CreatedAt int64           `json:"created_at"`
+	Action    string          `json:"action" api:"enum=organization.create|organization.update|organization.credits|organization.delete|api_key.create|api_key.update|api_key.revoke"`
+	Subject   string          `json:"subject" doc:"ID of what was changed."`
+	Change    json.RawMessage `json:"change" api:"object,nullable" doc:"What was asked for."`
+	By        string          `json:"by,omitempty" doc:"Who asked for it, for people to read; absent where nobody said."`
+	CreatedAt int64           `json:"created_at" doc:"Unix seconds."`
 }

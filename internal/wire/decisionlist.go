@@ -15,7 +15,7 @@ const maxListQuestions = 400
 // same decision as that of POST /v1/systemone with its questions in a list.
 type DecisionListRequest struct {
 	Model     string                 `json:"model" api:"required"`
-	Input     TextOr[[]DecisionItem] `json:"input" api:"required" must:"a string or an array"`
+	Input     TextOr[[]DecisionItem] `json:"input" api:"required" must:"a string or an array" doc:"What is judged: a text, or messages and calls of tools with their outputs."`
 	Questions []ListQuestion         `json:"questions" api:"needed,first=401,least=1"`
 	DecisionWays
 
@@ -49,7 +49,7 @@ type DecisionItem struct {
 	Type      string                  `json:"type,omitempty" api:"default=message,enum=message|function_call|function_call_output|custom_tool_call|custom_tool_call_output"`
 	Role      string                  `json:"role,omitempty" of:"message" api:"needed,enum=user|developer|system|assistant"`
 	Content   *TextOr[[]DecisionPart] `json:"content,omitempty" of:"message" api:"required" must:"an array"`
-	CallID    string                  `json:"call_id,omitempty" of:"function_call function_call_output custom_tool_call custom_tool_call_output" api:"needed"`
+	CallID    string                  `json:"call_id,omitempty" of:"function_call function_call_output custom_tool_call custom_tool_call_output" api:"needed" doc:"An output has that of a call before it."`
 	Name      string                  `json:"name,omitempty" of:"function_call custom_tool_call"`
 	Arguments string                  `json:"arguments,omitempty" of:"function_call"`
 	Input     string                  `json:"input,omitempty" of:"custom_tool_call"`

@@ -12,7 +12,7 @@ import (
 type DecisionRequest struct {
 	Model     string                    `json:"model" api:"needed"`
 	State     json.RawMessage           `json:"state" api:"needed,shared" doc:"What is judged: a string, an object or an array. An object with the one member file_id or conversation, an ID of the service's, stands for the text of that file or for what was said in that conversation."`
-	Questions Members[DecisionQuestion] `json:"questions" api:"needed,first=17"`
+	Questions Members[DecisionQuestion] `json:"questions" api:"least=1,needed,first=17"`
 	Images    []DecisionImage           `json:"images,omitempty" api:"first=5"`
 	DecisionWays
 	Examples []DecisionExample `json:"examples,omitempty" api:"first=101" doc:"States with their right answers."`
@@ -60,7 +60,7 @@ func (i *Instructions) readNode(n *jsonin.Node, _ *field) {
 // DecisionImage is an image that belongs to the state.
 type DecisionImage struct {
 	MediaType string `json:"mediaType" api:"enum=image/png|image/jpeg|image/webp"`
-	Base64    string `json:"base64"`
+	Base64    string `json:"base64" doc:"The bytes, at most 4 MiB decoded."`
 }
 
 // readNode reads an image. Its errors name the image, not the member at fault: their
@@ -79,7 +79,7 @@ func (i *DecisionImage) readNode(n *jsonin.Node, _ *field) {
 // or the index of a level.
 type DecisionExample struct {
 	State   json.RawMessage          `json:"state"`
-	Answers Members[json.RawMessage] `json:"answers"`
+	Answers Members[json.RawMessage] `json:"answers" doc:"By question: true or false, the name of an option, or the index of a level."`
 }
 
 // Decision is the answer to a [DecisionRequest].
@@ -104,18 +104,18 @@ type DecisionAnswer struct {
 
 // DecisionNumbers are the probabilities of an answer and what they say.
 type DecisionNumbers struct {
-	Noul          *float64                 `json:"noul,omitempty" doc:"Of a noul: the probability of yes."`
-	Choice        *string                  `json:"choice,omitempty"`
-	Score         *float64                 `json:"score,omitempty" doc:"The mean of the levels' indices, weighted by probability."`
-	Labels        []string                 `json:"labels,omitzero"`
-	Legend        Members[json.RawMessage] `json:"legend,omitempty" doc:"The levels as they were given, by their indices."`
-	Probabilities Members[float64]         `json:"probabilities,omitempty"`
-	Confidence    *float64                 `json:"confidence,omitempty"`
+	Noul          *float64                 `json:"noul,omitempty" of:"noul" api:"min=0,max=1,required" doc:"The probability of yes."`
+	Choice        *string                  `json:"choice,omitempty" of:"choice" api:"required"`
+	Score         *float64                 `json:"score,omitempty" of:"score" api:"required" doc:"The mean of the levels' indices, weighted by probability."`
+	Labels        []string                 `json:"labels,omitzero" of:"labels" api:"required" doc:"Those that hold: with at least 0.5."`
+	Legend        Members[json.RawMessage] `json:"legend,omitempty" of:"score" api:"required" doc:"The levels as they were given, by their indices."`
+	Probabilities Members[float64]         `json:"probabilities,omitempty" of:"choice score labels" api:"required"`
+	Confidence    *float64                 `json:"confidence,omitempty" of:"choice score" api:"min=0,max=1,required"`
 }
 
 // AnswerNotes is what is said of an answer besides its numbers.
 type AnswerNotes[Numbers any] struct {
-	OrderVariation   *float64 `json:"order_variation,omitempty" doc:"With debias: the largest difference of a probability between two orders."`
+	OrderVariation   *float64 `json:"order_variation,omitempty" api:"min=0,max=1" doc:"With debias: the largest difference of a probability between two orders."`
 	Calibration      string   `json:"calibration,omitempty" doc:"ID of the calibration that was applied."`
 	Raw              *Numbers `json:"raw,omitempty" doc:"The answer without the calibration."`
 	CalibrationStale bool     `json:"calibration_stale,omitempty" doc:"The question has a calibration that does not hold any more, and was not applied."`
@@ -139,11 +139,11 @@ type ListAnswer struct {
 
 // ListNumbers are the probabilities of an answer and what they say.
 type ListNumbers struct {
-	Probability   *float64            `json:"probability,omitempty" doc:"Of a predicate."`
-	Choice        json.RawMessage     `json:"choice,omitempty" doc:"The value of an option: a string or a boolean."`
-	Score         *float64            `json:"score,omitempty"`
-	Confidence    *float64            `json:"confidence,omitempty"`
-	Probabilities []OptionProbability `json:"probabilities,omitempty"`
+	Probability   *float64            `json:"probability,omitempty" of:"predicate" api:"min=0,max=1,required" doc:"Of a predicate."`
+	Choice        json.RawMessage     `json:"choice,omitempty" of:"choice" api:"required" doc:"The value of an option: a string or a boolean."`
+	Score         *float64            `json:"score,omitempty" of:"score" api:"required"`
+	Confidence    *float64            `json:"confidence,omitempty" of:"choice score" api:"min=0,max=1,required"`
+	Probabilities []OptionProbability `json:"probabilities,omitempty" of:"choice score" api:"required"`
 }
 
 // OptionProbability is the probability of an option or a level.
@@ -176,8 +176,8 @@ type DecisionReasoningDetails struct {
 // RerankRequest is the body of POST /v1/rerank, in the form of Cohere and Jina.
 type RerankRequest struct {
 	Model           string           `json:"model" api:"needed"`
-	Query           string           `json:"query" api:"needed"`
-	Documents       []RerankDocument `json:"documents" api:"needed,most=1000"`
+	Query           string           `json:"query" api:"least=1,needed"`
+	Documents       []RerankDocument `json:"documents" api:"least=1,needed,most=1000"`
 	TopN            *int             `json:"top_n,omitempty" api:"min=1" doc:"How many documents to return; all unless it is given."`
 	ReturnDocuments bool             `json:"return_documents,omitempty"`
 }
@@ -221,14 +221,14 @@ func (d *RerankDocument) readNode(n *jsonin.Node, _ *field) {
 // Ranking is the answer to a [RerankRequest].
 type Ranking struct {
 	Model   string           `json:"model"`
-	Results []RankedDocument `json:"results"`
+	Results []RankedDocument `json:"results" doc:"The most relevant first."`
 	Usage   RankingUsage     `json:"usage"`
 }
 
 // RankedDocument is a document's place in a ranking.
 type RankedDocument struct {
 	Index     int             `json:"index"`
-	Relevance float64         `json:"relevance_score"`
+	Relevance float64         `json:"relevance_score" api:"min=0,max=1"`
 	Document  json.RawMessage `json:"document,omitempty" api:"object" doc:"With return_documents."`
 }
 
@@ -243,8 +243,8 @@ type RankingUsage struct {
 type CalibrationRequest struct {
 	Model    string             `json:"model" api:"needed"`
 	Question CalibratedQuestion `json:"question" api:"needed"`
-	Rows     []LabelledRow      `json:"rows,omitempty" api:"first=10001"`
-	FileID   string             `json:"file_id,omitempty" doc:"A file of rows, in place of rows."`
+	Rows     []LabelledRow      `json:"rows,omitempty" api:"least=20,first=10001" doc:"States and their right answers."`
+	FileID   string             `json:"file_id,omitempty" doc:"In place of rows: an uploaded CSV file with the columns state and answer, or JSONL with those members."`
 }
 
 func (r *CalibrationRequest) check(n *jsonin.Node) {
@@ -271,7 +271,7 @@ func (q *CalibratedQuestion) readNode(n *jsonin.Node, _ *field) {
 // or the index of a level.
 type LabelledRow struct {
 	State  json.RawMessage `json:"state"`
-	Answer json.RawMessage `json:"answer"`
+	Answer json.RawMessage `json:"answer" doc:"True or false, the name of an option, or the index of a level."`
 }
 
 // Calibration says what a model's probabilities mean for a question.
@@ -280,12 +280,12 @@ type Calibration struct {
 	Object      string                `json:"object" api:"const=calibration"`
 	Model       string                `json:"model"`
 	Question    json.RawMessage       `json:"question" api:"object"`
-	Method      string                `json:"method"`
+	Method      string                `json:"method" api:"enum=raw|temperature|platt|isotonic"`
 	Rows        int                   `json:"rows"`
-	Metrics     map[string]MetricPair `json:"metrics"`
-	Thresholds  []Threshold           `json:"thresholds"`
+	Metrics     map[string]MetricPair `json:"metrics" doc:"By name: ece, brier, nll, accuracy, chance_corrected and auroc. Calibrated ones are of rows that were held out."`
+	Thresholds  []Threshold           `json:"thresholds" doc:"From which confidence on, with a certainty of 95 %, no larger share of answers is wrong."`
 	Reliability []ReliabilityBin      `json:"reliability"`
-	CreatedAt   int64                 `json:"created_at"`
+	CreatedAt   int64                 `json:"created_at" doc:"Unix seconds."`
 }
 
 // MetricPair is a metric without and with the calibration.

@@ -64,7 +64,7 @@ func (e *EmbedTexts) readNode(n *jsonin.Node, f *field) {
 // EmbeddingList is the answer to an [EmbeddingRequest].
 type EmbeddingList struct {
 	Object string         `json:"object" api:"const=list"`
-	Data   []Embedding    `json:"data"`
+	Data   []Embedding    `json:"data" doc:"In the order of the texts."`
 	Model  string         `json:"model"`
 	Usage  EmbeddingUsage `json:"usage"`
 }

@@ -8,10 +8,10 @@ type Error struct {
 
 // ErrorObject says what is wrong. Param is null where no field is at fault.
 type ErrorObject struct {
-	Message string  `json:"message"`
+	Message string  `json:"message" doc:"For people; it may change."`
 	Type    string  `json:"type" api:"enum=invalid_request_error|authentication_error|permission_error|insufficient_credits|rate_limit_error|server_error"`
-	Param   *string `json:"param"`
-	Code    string  `json:"code"`
+	Param   *string `json:"param" doc:"The field at fault."`
+	Code    string  `json:"code" doc:"For programs."`
 }
 
 // DecisionError is an answer of /v1/systemone that refuses a request.
@@ -22,7 +22,7 @@ type DecisionError struct {
 // ErrorDetail says what is wrong with a decision.
 type ErrorDetail struct {
 	ErrorType string `json:"error_type" doc:"The error's code, which is validation_error for an invalid request."`
-	Message   string `json:"message"`
+	Message   string `json:"message" doc:"For people; a path and a reason where the request is at fault."`
 }
 
 // MetadataRequest replaces the tags of an object.

@@ -4,7 +4,7 @@ package wire
 type Conversation struct {
 	ID        string `json:"id"`
 	Object    string `json:"object" api:"const=conversation"`
-	CreatedAt int64  `json:"created_at"`
+	CreatedAt int64  `json:"created_at" doc:"Unix seconds."`
 	Metadata  Tags   `json:"metadata"`
 }
 
@@ -13,10 +13,10 @@ type File struct {
 	ID            string `json:"id"`
 	Object        string `json:"object" api:"const=file"`
 	Bytes         int64  `json:"bytes"`
-	CreatedAt     int64  `json:"created_at"`
-	ExpiresAt     *int64 `json:"expires_at"`
+	CreatedAt     int64  `json:"created_at" doc:"When it was uploaded, Unix seconds."`
+	ExpiresAt     *int64 `json:"expires_at" doc:"When it is deleted, Unix seconds."`
 	Filename      string `json:"filename"`
-	Purpose       string `json:"purpose"`
+	Purpose       string `json:"purpose" api:"const=assistants"`
 	Status        string `json:"status" api:"enum=uploaded|processed|error"`
 	StatusDetails string `json:"status_details,omitempty" doc:"Why a file has no text, or what is special about its text."`
 }

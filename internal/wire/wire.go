@@ -12,6 +12,9 @@
 // says which, with the types that have a field in its tag of. What is opaque stays
 // JSON, and objects whose order is the caller's are [Members].
 //
+// httpapi/openapi.json is made of these structs and of openapi.base.json, which has the
+// routes and what is described by hand; a test fails where it is not current.
+//
 // Package internal/convert maps these structs to the types of the service, for the
 // server and for package client.
 package wire
