@@ -40,7 +40,7 @@ type OrganizationUpdate struct {
 	Retention          *Retention `json:"retention,omitempty" doc:"All of it."`
 }
 
-// Retention is for how many days things are kept.
+// Retention is for how many days things are kept; 0 or absent is for ever.
 type Retention struct {
 	CompletionsDays   int `json:"completions_days,omitempty" api:"min=0,max=36500" doc:"Since a chat completion was made."`
 	ResponsesDays     int `json:"responses_days,omitempty" api:"min=0,max=36500" doc:"Since a response was made; its items stay in its conversation."`
@@ -106,7 +106,7 @@ type APIKey struct {
 	Budget            *Dollars `json:"budget,omitempty" doc:"US dollars that the key may spend in each period; absent without a budget."`
 	BudgetPeriod      string   `json:"budget_period,omitempty" api:"enum=day|month" doc:"Of the calendar, in UTC."`
 	BudgetSpent       *Dollars `json:"budget_spent,omitempty" doc:"Of the budget, in this period."`
-	UnknownFields     string   `json:"unknown_fields,omitempty" api:"enum=refuse" doc:"Absent where the organization decides."`
+	UnknownFields     string   `json:"unknown_fields,omitempty" api:"enum=refuse" doc:"Absent where they are ignored unless the organization refuses them."`
 	Key               string   `json:"key,omitempty" doc:"The secret, shown once."`
 }
 

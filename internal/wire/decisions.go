@@ -15,7 +15,7 @@ type DecisionRequest struct {
 	Questions Members[DecisionQuestion] `json:"questions" api:"least=1,needed,first=17"`
 	Images    []DecisionImage           `json:"images,omitempty" api:"first=5"`
 	DecisionWays
-	Examples []DecisionExample `json:"examples,omitempty" api:"first=101" doc:"States with their right answers."`
+	Examples []DecisionExample `json:"examples,omitempty" api:"first=101" doc:"States with right answers, which the model reads first."`
 }
 
 // DecisionWays says how to ask and what answers to do without.
@@ -118,7 +118,7 @@ type AnswerNotes[Numbers any] struct {
 	OrderVariation   *float64 `json:"order_variation,omitempty" api:"min=0,max=1" doc:"With debias: the largest difference of a probability between two orders."`
 	Calibration      string   `json:"calibration,omitempty" doc:"ID of the calibration that was applied."`
 	Raw              *Numbers `json:"raw,omitempty" doc:"The answer without the calibration."`
-	CalibrationStale bool     `json:"calibration_stale,omitempty" doc:"The question has a calibration that does not hold any more, and was not applied."`
+	CalibrationStale bool     `json:"calibration_stale,omitempty" doc:"The question has a calibration that does not hold any more and was not applied: the model, the prompt or the way of reading it has changed."`
 	Abstained        *bool    `json:"abstained,omitempty" doc:"With abstain_above_error: whether the answer is less sure than that asks for."`
 }
 

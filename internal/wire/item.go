@@ -20,7 +20,7 @@ type Item struct {
 	Action *SearchAction `json:"action,omitempty" of:"web_search_call" api:"required"`
 
 	Summary          []struct{} `json:"summary,omitzero" of:"reasoning" api:"required" doc:"Always empty."`
-	EncryptedContent *string    `json:"encrypted_content,omitempty" of:"compaction reasoning" api:"required"`
+	EncryptedContent *string    `json:"encrypted_content,omitempty" of:"compaction reasoning" api:"required" doc:"A summary of what was said before, or what the model has thought, which the service alone can read."`
 }
 
 // Part is a piece of an item's content.

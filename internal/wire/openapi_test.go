@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -22,10 +26,12 @@ var update = flag.Bool("update", false, "write httpapi/openapi.json anew")
 var (
 	requests = []any{
 		DecisionRequest{}, DecisionListRequest{}, RerankRequest{}, CalibrationRequest{}, EmbeddingRequest{}, MetadataRequest{},
+		ResponseRequest{}, CompactionRequest{}, ChatRequest{}, CompletionRequest{},
 		OrganizationRequest{}, OrganizationUpdate{}, CreditsRequest{}, KeyRequest{}, KeyUpdate{},
 	}
 	answers = []any{
 		Decision{}, DecisionList{}, Ranking{}, Calibration{}, List[Calibration]{}, EmbeddingList{}, ModelList{}, InputTokens{},
+		Response{}, Compacted{}, ResponseEvent{}, List[Item]{}, ChatCompletion{}, List[ChatCompletion]{}, ChatChunk{}, List[StoredMessage]{}, TextCompletion{},
 		Conversation{}, List[File]{}, List[Organization]{}, List[UsageRecord]{}, List[APIKey]{}, List[AuditEntry]{}, Status{}, Error{}, DecisionError{},
 	}
 
@@ -38,6 +44,12 @@ var (
 		reflect.TypeFor[Vector]():             "Vector",
 		reflect.TypeFor[ImageData]():          "ImageData",
 		reflect.TypeFor[ChoiceValue]():        "ChoiceValue",
+		reflect.TypeFor[InputItem]():          "ResponseInputItem",
+		reflect.TypeFor[ResponseTool]():       "ResponseToolInput",
+		reflect.TypeFor[ResponseToolChoice](): "ResponseToolChoice",
+		reflect.TypeFor[LogitBias]():          "LogitBias",
+		reflect.TypeFor[DataURL]():            "DataURL",
+		reflect.TypeFor[Prompt]():             "Prompt",
 	}
 )
 
@@ -50,7 +62,7 @@ func TestOpenAPIIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &generator{names: map[string]bool{}}
+	g := &generator{names: map[string]bool{}, comments: comments(t)}
 	for _, v := range requests {
 		g.whole = append(g.whole, shapeOf(reflect.TypeOf(v)))
 		g.component(reflect.TypeOf(v), true)
@@ -82,6 +94,29 @@ func TestOpenAPIIsCurrent(t *testing.T) {
 	}
 }
 
+// comments returns the comments of the types of this package, by their names.
+func comments(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.TYPE && !d.Lparen.IsValid() {
+				text := strings.NewReplacer("[", "", "]", "").Replace(d.Doc.Text())
+				found[d.Specs[0].(*ast.TypeSpec).Name.Name] = strings.Join(strings.Fields(text), " ")
+			}
+		}
+	}
+	return found
+}
+
 // object is a part of a schema, with its members in order.
 type object = Members[any]
 
@@ -90,6 +125,8 @@ type generator struct {
 	names   map[string]bool
 	schemas object
 	whole   []*shape // of the bodies of requests
+
+	comments map[string]string // of the types
 }
 
 // component returns a reference to the schema of a struct, which it makes once. What
@@ -103,7 +140,10 @@ func (g *generator) component(t reflect.Type, request bool) any {
 		g.names[name] = true
 		at := len(g.schemas)
 		g.schemas = append(g.schemas, Member[any]{Name: name})
-		schema := g.structure(t, request)
+		schema := g.structure(t, request).(object)
+		if comment := g.comments[t.Name()]; comment != "" {
+			schema = append(object{{Name: "description", Value: comment}}, schema...)
+		}
 		g.schemas[at].Value = schema
 	}
 	return reference(name)
@@ -148,6 +188,9 @@ func (g *generator) variant(s *shape, variant string, request bool) any {
 			continue
 		}
 		needed := mandatory(f, request) && (f.of == nil || variant != "")
+		if f.name == "input" && s == shapeOf(reflect.TypeFor[CompactionRequest]()) {
+			needed = false // behind a response or a conversation
+		}
 		value := g.field(f, request && !needed && !f.present, request)
 		if f.name == "type" && variant != "" {
 			value = object{{Name: "const", Value: variant}}
@@ -188,6 +231,7 @@ func (g *generator) field(f *field, nullable, request bool) any {
 	pointer := t.Kind() == reflect.Pointer
 	if pointer {
 		t = t.Elem()
+		nullable = nullable || t.Kind() == reflect.Pointer // of which the outer one says whether it is there
 	}
 	_, null := f.rules["nullable"]
 	_, options, _ := strings.Cut(f.tag.Get("json"), ",")
@@ -206,8 +250,8 @@ func (g *generator) field(f *field, nullable, request bool) any {
 
 // orNull returns a schema that takes null, too.
 func orNull(schema object) object {
-	if len(schema) == 0 {
-		return schema // takes anything
+	if len(schema) == 0 || schema[0].Value == "null" {
+		return schema // takes anything, or null alone
 	}
 	if kind, ok := schema[0].Value.(string); ok && schema[0].Name == "type" && !slices.ContainsFunc(schema, func(m Member[any]) bool { return m.Name == "enum" }) {
 		return append(object{{Name: "type", Value: []string{kind, "null"}}}, schema[1:]...)
@@ -220,8 +264,14 @@ func (g *generator) of(t reflect.Type, f *field, request bool) object {
 	if name := byHand[t]; name != "" {
 		return reference(name).(object)
 	}
+	if only := f.rules["only"]; only != "" {
+		return object{{Name: "const", Value: json.RawMessage(only)}}
+	}
 	switch v := reflect.Zero(t).Interface().(type) {
 	case json.RawMessage:
+		if types := f.rules["types"]; types != "" {
+			return object{{Name: "type", Value: strings.Split(types, "|")}}
+		}
 		if _, ok := f.rules["object"]; ok {
 			return object{{Name: "type", Value: "object"}}
 		}
@@ -246,9 +296,22 @@ func (g *generator) of(t reflect.Type, f *field, request bool) object {
 	case reflect.Pointer:
 		return g.of(t.Elem(), f, request)
 	case reflect.Struct:
+		if t.NumField() == 0 {
+			return object{{Name: "type", Value: "null"}}
+		}
+		if t.Name() == "" {
+			return g.structure(t, request).(object)
+		}
 		return g.component(t, request).(object)
+	case reflect.Array:
+		n := t.Len()
+		return object{{Name: "type", Value: "array"}, {Name: "items", Value: g.of(t.Elem(), &field{}, request)}, {Name: "minItems", Value: n}, {Name: "maxItems", Value: n}}
 	case reflect.Slice:
-		return append(object{{Name: "type", Value: "array"}, {Name: "items", Value: g.of(t.Elem(), &field{}, request)}}, g.size(f, "Items")...)
+		element := &field{}
+		if kind := t.Elem(); kind == rawType || kind.Kind() == reflect.String {
+			element.rules = map[string]string{"types": f.rules["types"], "enum": f.rules["enum"]}
+		}
+		return append(object{{Name: "type", Value: "array"}, {Name: "items", Value: g.of(t.Elem(), element, request)}}, g.size(f, "Items")...)
 	case reflect.Map:
 		return object{{Name: "type", Value: "object"}, {Name: "additionalProperties", Value: g.of(t.Elem(), &field{}, request)}}
 	case reflect.String:

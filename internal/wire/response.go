@@ -6,8 +6,8 @@ import "encoding/json"
 type Response struct {
 	ID                 string             `json:"id"`
 	Object             string             `json:"object" api:"const=response"`
-	CreatedAt          int64              `json:"created_at"`
-	CompletedAt        *int64             `json:"completed_at"`
+	CreatedAt          int64              `json:"created_at" doc:"When it was asked for, Unix seconds."`
+	CompletedAt        *int64             `json:"completed_at" doc:"When it ended, Unix seconds."`
 	Status             string             `json:"status" api:"enum=in_progress|completed|failed|cancelled"`
 	Background         bool               `json:"background"`
 	Conversation       ConversationRef    `json:"conversation"`
@@ -35,7 +35,7 @@ type Response struct {
 	TopLogprobs        int                `json:"top_logprobs"`
 	TopP               float64            `json:"top_p"`
 	Truncation         string             `json:"truncation" api:"enum=auto|disabled"`
-	TruncatedItems     int                `json:"truncated_items,omitempty" doc:"How many items were left out of the prompt for its length."`
+	TruncatedItems     int                `json:"truncated_items,omitempty" doc:"How many of the oldest items were left out of the prompt for its length; absent where none was."`
 	Usage              *ResponseUsage     `json:"usage"`
 }
 
@@ -63,7 +63,7 @@ type ShownText struct {
 
 // ShownFormat is the form of the text.
 type ShownFormat struct {
-	Type        string          `json:"type"`
+	Type        string          `json:"type" api:"enum=text|json_object|json_schema"`
 	Name        *string         `json:"name,omitempty" of:"json_schema" api:"required"`
 	Description **string        `json:"description,omitempty" of:"json_schema" api:"required"`
 	Strict      *bool           `json:"strict,omitempty" of:"json_schema" api:"required"`
@@ -101,7 +101,7 @@ type Compacted struct {
 	ID        string        `json:"id"`
 	Object    string        `json:"object" api:"const=response.compaction"`
 	CreatedAt int64         `json:"created_at"`
-	Output    []Item        `json:"output" doc:"The user's last messages, then one compaction."`
+	Output    []Item        `json:"output" doc:"The user's last messages, then one item of type compaction: to be sent in the place of the history."`
 	Usage     ResponseUsage `json:"usage"`
 }
 
@@ -111,11 +111,15 @@ type InputTokens struct {
 	InputTokens int    `json:"input_tokens"`
 }
 
-// ResponseEvent is an event of a response's stream. Which fields it has depends on
-// its type.
+// ResponseEvent is an event of a response's stream: the data of one server-sent event,
+// whose name is its type. Which fields it has depends on its type. A stream begins with
+// response.created and response.in_progress. Items and their parts are added, and done
+// when they are whole; deltas between are the next pieces of a text, of a call's
+// arguments or of a custom tool's input. A stream ends with response.completed, or with
+// error and response.failed; the comment ": keepalive" is sent in silence.
 type ResponseEvent struct {
 	Type           string `json:"type"`
-	SequenceNumber int    `json:"sequence_number"`
+	SequenceNumber int    `json:"sequence_number" doc:"Counts the events of a stream from 0."`
 
 	ItemID       string `json:"item_id,omitempty" of:"response.content_part.added response.content_part.done response.output_text.delta response.output_text.done response.function_call_arguments.delta response.function_call_arguments.done response.custom_tool_call_input.delta response.custom_tool_call_input.done response.web_search_call.in_progress response.web_search_call.searching response.web_search_call.completed" api:"required"`
 	OutputIndex  *int   `json:"output_index,omitempty" of:"response.output_item.added response.output_item.done response.content_part.added response.content_part.done response.output_text.delta response.output_text.done response.function_call_arguments.delta response.function_call_arguments.done response.custom_tool_call_input.delta response.custom_tool_call_input.done response.web_search_call.in_progress response.web_search_call.searching response.web_search_call.completed" api:"required"`

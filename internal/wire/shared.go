@@ -21,7 +21,7 @@ type DecisionError struct {
 
 // ErrorDetail says what is wrong with a decision.
 type ErrorDetail struct {
-	ErrorType string `json:"error_type" doc:"The error's code, which is validation_error for an invalid request."`
+	ErrorType string `json:"error_type" doc:"The error's code, for programs; validation_error for an invalid request."`
 	Message   string `json:"message" doc:"For people; a path and a reason where the request is at fault."`
 }
 

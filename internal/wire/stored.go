@@ -18,7 +18,7 @@ type File struct {
 	Filename      string `json:"filename"`
 	Purpose       string `json:"purpose" api:"const=assistants"`
 	Status        string `json:"status" api:"enum=uploaded|processed|error"`
-	StatusDetails string `json:"status_details,omitempty" doc:"Why a file has no text, or what is special about its text."`
+	StatusDetails string `json:"status_details,omitempty" doc:"What there is to say about the status, where there is: why the file has no text, or that some of its text is missing. Models are told the same."`
 }
 
 // Model is a model as the OpenAI API lists it.
