@@ -6,9 +6,8 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
 
-// GetJSON reads the value of key, which is JSON, into v: into its zero value where
-// it is a [jsonout.Readable]. The error is [ErrNotFound] also for a key that no
-// store can hold: parts of keys come from outside.
+// GetJSON reads the value of key, which is JSON, into v. The error is [ErrNotFound]
+// also for a key that no store can hold: parts of keys come from outside.
 func GetJSON(tx Tx, key []byte, v any) error {
 	if len(key) > MaxKey {
 		return ErrNotFound
@@ -17,20 +16,11 @@ func GetJSON(tx Tx, key []byte, v any) error {
 	if err != nil {
 		return err
 	}
-	if v, ok := v.(jsonout.Readable); ok {
-		r := jsonout.Read(string(data))
-		if v.ReadJSON(&r); r.End() {
-			return nil
-		}
-	}
 	return json.Unmarshal(data, v)
 }
 
 // SetJSON writes v under key as JSON.
 func SetJSON(tx Tx, key []byte, v any) error {
-	if v, ok := v.(jsonout.Appender); ok {
-		return tx.Set(key, v.AppendJSON(nil))
-	}
 	data, err := jsonout.Marshal(v)
 	if err != nil {
 		return err

@@ -23,15 +23,6 @@ type Writer struct {
 // Over returns a Writer that appends one value to a buffer.
 func Over(b []byte) Writer { return Writer{Buf: b, start: len(b)} }
 
-// Appender is a value that appends itself to a buffer as JSON.
-type Appender interface{ AppendJSON(b []byte) []byte }
-
-// Value writes a value that appends itself.
-func (w *Writer) Value(v Appender) {
-	w.separate()
-	w.Buf = v.AppendJSON(w.Buf)
-}
-
 // separate puts a comma before a name or value that is not the first of what
 // is open.
 func (w *Writer) separate() {
@@ -70,15 +61,6 @@ func (w *Writer) BeginString()       { w.separate(); w.Buf = append(w.Buf, '"') 
 func (w *Writer) AddString(s string) { w.Buf = appendEscaped(w.Buf, s) }
 func (w *Writer) EndString()         { w.Buf = append(w.Buf, '"') }
 
-// OptionalString writes a string, or null for an empty one.
-func (w *Writer) OptionalString(s string) {
-	if s == "" {
-		w.Null()
-		return
-	}
-	w.String(s)
-}
-
 // StringMember writes a member of an object unless its string is empty.
 func (w *Writer) StringMember(name, s string) {
 	if s != "" {
@@ -103,15 +85,6 @@ func (w *Writer) Int(n int64) {
 func (w *Writer) Uint(n uint64) {
 	w.separate()
 	w.Buf = strconv.AppendUint(w.Buf, n, 10)
-}
-
-// OptionalInt writes an integer, or null for 0.
-func (w *Writer) OptionalInt(n int64) {
-	if n == 0 {
-		w.Null()
-		return
-	}
-	w.Int(n)
 }
 
 // Bool writes true or false.

@@ -12,9 +12,9 @@ func TestWriter(t *testing.T) {
 	var w Writer
 	w.Object()
 	w.Name("s").String(`a"b`)
-	w.Name("n").OptionalString("")
+	w.Name("n").Null()
 	w.Name("i").Int(-7)
-	w.Name("z").OptionalInt(0)
+	w.Name("z").Null()
 	w.Name("b").Bool(true)
 	w.Name("f").Float(0.25)
 	w.Name("r").Raw(json.RawMessage("{ \"a\" :\n [ 1, \"x y\" ] }"))
