@@ -8,7 +8,7 @@ import (
 	"github.com/seed-506d8e5d/svc/chat"
 )
 
-func (c *Console) completionsPage(v *visit) error {
+func (c *Console) completionsPage(v *request) error {
 	if v.find(strings.TrimSpace(v.r.FormValue("q"))) {
 		return nil
 	}
@@ -42,7 +42,7 @@ type completionView struct {
 	Next       string
 }
 
-func (c *Console) completionPage(v *visit) error {
+func (c *Console) completionPage(v *request) error {
 	id := v.r.PathValue("id")
 	completion, err := c.service.ChatCompletion(v.ctx(), v.caller, id)
 	if err != nil {
@@ -87,7 +87,7 @@ func viewMessage(m chat.StoredMessage) itemView {
 	return view
 }
 
-func (c *Console) deleteCompletion(v *visit) error {
+func (c *Console) deleteCompletion(v *request) error {
 	if err := c.service.DeleteChatCompletion(v.ctx(), v.caller, v.r.PathValue("id")); err != nil {
 		return err
 	}

@@ -173,7 +173,7 @@ func (c *Console) routes() {
 	c.administered("GET /admin/audit", c.auditPage)
 	c.administered("GET /admin/system", c.systemPage)
 
-	c.mux.Handle("/", c.serve(func(*visit) error { return errNoPage }, checkedByForm))
+	c.mux.Handle("/", c.serve(func(*request) error { return errNoPage }, checkedByForm))
 }
 
 // policy is the content security policy of every page: nothing but our own
@@ -210,7 +210,7 @@ func (c *Console) signedIn(pattern string, do action) {
 
 // asCaller runs an action for the caller whose API key the session holds.
 func (c *Console) asCaller(do action) action {
-	return func(v *visit) error {
+	return func(v *request) error {
 		if v.session.Key == "" {
 			return c.askToSignIn(v)
 		}
@@ -224,7 +224,7 @@ func (c *Console) asCaller(do action) action {
 }
 
 func (c *Console) administered(pattern string, do action) {
-	c.open(pattern, func(v *visit) error {
+	c.open(pattern, func(v *request) error {
 		switch {
 		case c.opts.AdminKey == "":
 			return errNoPage
@@ -238,7 +238,7 @@ func (c *Console) administered(pattern string, do action) {
 
 // staticFile serves the style sheet and the scripts. They may be kept, as their
 // names in the pages change with their content.
-func (c *Console) staticFile(v *visit) error {
+func (c *Console) staticFile(v *request) error {
 	name := v.r.PathValue("file")
 	data, err := static.ReadFile("static/" + name)
 	if err != nil {
@@ -256,7 +256,7 @@ var mediaTypes = map[string]string{
 }
 
 // home leads to the first page that the visitor may see.
-func (c *Console) home(v *visit) error {
+func (c *Console) home(v *request) error {
 	switch {
 	case v.session.Key != "":
 		return v.redirect("/decide")

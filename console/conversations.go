@@ -7,7 +7,7 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 )
 
-func (c *Console) conversationsPage(v *visit) error {
+func (c *Console) conversationsPage(v *request) error {
 	if v.find(strings.TrimSpace(v.r.FormValue("q"))) {
 		return nil
 	}
@@ -33,7 +33,7 @@ type conversationView struct {
 	Next         string
 }
 
-func (c *Console) conversationPage(v *visit) error {
+func (c *Console) conversationPage(v *request) error {
 	id := v.r.PathValue("id")
 	conversation, err := c.service.Conversation(v.ctx(), v.caller, id)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Console) conversationPage(v *visit) error {
 	return v.render("conversation", "Conversation", view)
 }
 
-func (c *Console) deleteConversation(v *visit) error {
+func (c *Console) deleteConversation(v *request) error {
 	if err := c.service.DeleteConversation(v.ctx(), v.caller, v.r.PathValue("id")); err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func firstDecision() decideForm {
 	}
 }
 
-func (c *Console) decidePage(v *visit) error {
+func (c *Console) decidePage(v *request) error {
 	form := firstDecision()
 	if text := v.r.FormValue("request"); text != "" {
 		loaded, err := formOf([]byte(text))
@@ -100,7 +100,7 @@ func (c *Console) decidePage(v *visit) error {
 
 // showDecide completes the form and shows it: the whole page, or for the script
 // the form alone.
-func (c *Console) showDecide(v *visit, form decideForm) error {
+func (c *Console) showDecide(v *request, form decideForm) error {
 	form.Token = v.session.Token
 	models, err := c.service.Models(v.ctx(), v.caller)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *Console) showDecide(v *visit, form decideForm) error {
 
 // decide reads the form and does what its button says: add or remove a question,
 // or ask.
-func (c *Console) decide(v *visit) error {
+func (c *Console) decide(v *request) error {
 	form := readDecideForm(v.r.PostForm)
 	switch {
 	case v.r.PostForm.Has("add"):
@@ -142,7 +142,7 @@ func (c *Console) decide(v *visit) error {
 }
 
 // ask puts the answers, or why there are none, into the form.
-func (c *Console) ask(v *visit, form *decideForm) {
+func (c *Console) ask(v *request, form *decideForm) {
 	req, err := form.request()
 	if err == nil {
 		body := requestJSON(req)

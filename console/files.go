@@ -45,7 +45,7 @@ func newest(r *http.Request) svc.Page {
 
 // find leads to the object that a search names by its ID, or reports that the
 // search is for something else.
-func (v *visit) find(query string) bool {
+func (v *request) find(query string) bool {
 	for prefix, path := range map[string]string{
 		"conv_": "/conversations/", "resp_": "/responses/", "chatcmpl_": "/completions/", "file_": "/files/",
 	} {
@@ -65,7 +65,7 @@ const (
 
 // search reads a page of a list: with words, of those among the newest objects
 // that match. Its work is bounded however much is stored.
-func search[T any](v *visit, read func(svc.Page) (svc.List[T], error), id func(T) string, match func(T, string) bool) (list[T], error) {
+func search[T any](v *request, read func(svc.Page) (svc.List[T], error), id func(T) string, match func(T, string) bool) (list[T], error) {
 	query := strings.TrimSpace(v.r.FormValue("q"))
 	result := list[T]{Token: v.session.Token, Query: query}
 	p := newest(v.r)
@@ -119,7 +119,7 @@ func hasTag(words string, tags map[string]string) bool {
 	return false
 }
 
-func (c *Console) filesPage(v *visit) error {
+func (c *Console) filesPage(v *request) error {
 	if v.find(strings.TrimSpace(v.r.FormValue("q"))) {
 		return nil
 	}
@@ -140,7 +140,7 @@ type fileView struct {
 	Cut   bool
 }
 
-func (c *Console) filePage(v *visit) error {
+func (c *Console) filePage(v *request) error {
 	view, err := c.viewFile(v)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (c *Console) filePage(v *visit) error {
 
 // fileAttached is a file in a form of the playground, asked for again while its
 // text is being extracted.
-func (c *Console) fileAttached(v *visit) error {
+func (c *Console) fileAttached(v *request) error {
 	view, err := c.viewFile(v)
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (c *Console) fileAttached(v *visit) error {
 }
 
 // viewFile reads the file that the path names.
-func (c *Console) viewFile(v *visit) (fileView, error) {
+func (c *Console) viewFile(v *request) (fileView, error) {
 	f, err := c.service.File(v.ctx(), v.caller, v.r.PathValue("id"))
 	if err != nil {
 		return fileView{}, err
@@ -190,7 +190,7 @@ func aboutFile(f files.File) string {
 
 // fileStatus is the row of a file in the list, asked for again while its text is
 // being extracted.
-func (c *Console) fileStatus(v *visit) error {
+func (c *Console) fileStatus(v *request) error {
 	f, err := c.service.File(v.ctx(), v.caller, v.r.PathValue("id"))
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (c *Console) fileStatus(v *visit) error {
 }
 
 // fileContent sends a file as it was uploaded, never to be shown in place.
-func (c *Console) fileContent(v *visit) error {
+func (c *Console) fileContent(v *request) error {
 	f, content, err := c.service.FileContent(v.ctx(), v.caller, v.r.PathValue("id"))
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (c *Console) fileContent(v *visit) error {
 	return gone(err)
 }
 
-func (c *Console) deleteFile(v *visit) error {
+func (c *Console) deleteFile(v *request) error {
 	if err := c.service.DeleteFile(v.ctx(), v.caller, v.r.PathValue("id")); err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (c *Console) deleteFile(v *visit) error {
 // uploadFiles stores the files of a form as they come, one after another. The
 // token stands before them, or in a header. A script gets the rows of the list,
 // other browsers the list.
-func (c *Console) uploadFiles(v *visit) error {
+func (c *Console) uploadFiles(v *request) error {
 	reader, err := v.r.MultipartReader()
 	if err != nil {
 		return &fault.Error{Kind: fault.Invalid, Message: "Choose a file first.", Err: err}
@@ -270,7 +270,7 @@ func (c *Console) uploadFiles(v *visit) error {
 	return v.redirect("/files")
 }
 
-func (c *Console) upload(v *visit, part *multipart.Part) (files.File, error) {
+func (c *Console) upload(v *request, part *multipart.Part) (files.File, error) {
 	mimeType := files.TypeByName(part.FileName())
 	if mimeType == "" {
 		mimeType = part.Header.Get("Content-Type")
@@ -289,7 +289,7 @@ func fileNames(uploaded []files.File) []map[string]string {
 	return all
 }
 
-func (v *visit) json(body any) error {
+func (v *request) json(body any) error {
 	v.w.Header().Set("Content-Type", "application/json")
 	_, err := v.w.Write(marshal(body))
 	return gone(err)

@@ -7,7 +7,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 )
 
-func (c *Console) keysPage(v *visit) error {
+func (c *Console) keysPage(v *request) error {
 	if id := strings.TrimSpace(v.r.FormValue("q")); strings.HasPrefix(id, "key_") {
 		return v.redirect("/admin/keys/" + id)
 	}
@@ -37,7 +37,7 @@ func during(p accounts.Period) string {
 	return "this month"
 }
 
-func (c *Console) keyPage(v *visit) error {
+func (c *Console) keyPage(v *request) error {
 	key, err := c.service.Key(v.ctx(), v.r.PathValue("id"))
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (c *Console) keyPage(v *visit) error {
 
 // createKey makes a key and shows it, the only time. The page answers the form
 // itself: a redirect would have to carry the key.
-func (c *Console) createKey(v *visit) error {
+func (c *Console) createKey(v *request) error {
 	n := accounts.NewKey{OrganizationID: v.r.PostForm.Get("organization_id"), Name: v.r.PostForm.Get("name"), UnknownFields: v.unknownFields()}
 	if models := strings.Fields(strings.ReplaceAll(v.r.PostForm.Get("models"), ",", " ")); len(models) > 0 {
 		n.Models = models
@@ -71,7 +71,7 @@ func (c *Console) createKey(v *visit) error {
 	return c.showOrganization(v, key.OrganizationID, &key)
 }
 
-func (c *Console) updateKey(v *visit) error {
+func (c *Console) updateKey(v *request) error {
 	limits, err := v.keyLimits()
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (c *Console) updateKey(v *visit) error {
 }
 
 // keyLimits reads the limits of a key; empty fields are none.
-func (v *visit) keyLimits() (l accounts.KeyLimits, err error) {
+func (v *request) keyLimits() (l accounts.KeyLimits, err error) {
 	if l.RequestsPerMinute, err = v.number("requests_per_minute"); err != nil {
 		return l, err
 	}
@@ -104,7 +104,7 @@ func (v *visit) keyLimits() (l accounts.KeyLimits, err error) {
 	return l, nil
 }
 
-func (c *Console) revokeKey(v *visit) error {
+func (c *Console) revokeKey(v *request) error {
 	if err := v.as.RevokeKey(v.ctx(), v.r.PathValue("id")); err != nil {
 		return err
 	}

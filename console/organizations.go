@@ -9,7 +9,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 )
 
-func (c *Console) organizationsPage(v *visit) error {
+func (c *Console) organizationsPage(v *request) error {
 	if id := strings.TrimSpace(v.r.FormValue("q")); strings.HasPrefix(id, "org_") {
 		return v.redirect("/admin/organizations/" + id)
 	}
@@ -32,11 +32,11 @@ type organizationView struct {
 	NewLimits    accounts.KeyLimits
 }
 
-func (c *Console) organizationPage(v *visit) error {
+func (c *Console) organizationPage(v *request) error {
 	return c.showOrganization(v, v.r.PathValue("id"), nil)
 }
 
-func (c *Console) showOrganization(v *visit, id string, created *accounts.APIKey) error {
+func (c *Console) showOrganization(v *request, id string, created *accounts.APIKey) error {
 	o, err := c.service.Organization(v.ctx(), id)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (c *Console) showOrganization(v *visit, id string, created *accounts.APIKey
 	return v.render("organization", o.Name, view)
 }
 
-func (c *Console) createOrganization(v *visit) error {
+func (c *Console) createOrganization(v *request) error {
 	n := accounts.NewOrganization{Name: v.r.PostForm.Get("name"), ZeroDataRetention: v.r.PostForm.Get("zero_data_retention") != "", UnknownFields: v.unknownFields()}
 	var err error
 	if text := v.r.PostForm.Get("credits"); text != "" {
@@ -77,7 +77,7 @@ func (c *Console) createOrganization(v *visit) error {
 }
 
 // unknownFields reads the box that has fields refused that the interface does not have.
-func (v *visit) unknownFields() accounts.UnknownFields {
+func (v *request) unknownFields() accounts.UnknownFields {
 	if v.r.PostForm.Get("refuse_unknown_fields") != "" {
 		return accounts.RefuseUnknown
 	}
@@ -85,7 +85,7 @@ func (v *visit) unknownFields() accounts.UnknownFields {
 }
 
 // number reads a whole number of a form; an empty field is 0.
-func (v *visit) number(field string) (int, error) {
+func (v *request) number(field string) (int, error) {
 	text := strings.TrimSpace(v.r.PostForm.Get(field))
 	if text == "" {
 		return 0, nil
@@ -97,7 +97,7 @@ func (v *visit) number(field string) (int, error) {
 	return n, nil
 }
 
-func (c *Console) updateOrganization(v *visit) error {
+func (c *Console) updateOrganization(v *request) error {
 	name, status := v.r.PostForm.Get("name"), accounts.Status(v.r.PostForm.Get("status"))
 	zero := v.r.PostForm.Get("zero_data_retention") != ""
 	requests, err := v.number("requests_per_minute")
@@ -127,7 +127,7 @@ func (c *Console) updateOrganization(v *visit) error {
 	return v.redirect("/admin/organizations/" + id)
 }
 
-func (c *Console) addCredits(v *visit) error {
+func (c *Console) addCredits(v *request) error {
 	amount, err := accounts.ParseDollars(strings.TrimSpace(v.r.PostForm.Get("amount")))
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (c *Console) addCredits(v *visit) error {
 }
 
 // retention reads for how many days things are kept.
-func (v *visit) retention() (r accounts.Retention, err error) {
+func (v *request) retention() (r accounts.Retention, err error) {
 	for field, days := range map[string]*int{
 		"completions_days": &r.Completions, "responses_days": &r.Responses, "conversations_days": &r.Conversations, "files_days": &r.Files,
 	} {
@@ -153,7 +153,7 @@ func (v *visit) retention() (r accounts.Retention, err error) {
 
 // deleteOrganization asks for the ID: a click alone must not remove what many
 // have stored.
-func (c *Console) deleteOrganization(v *visit) error {
+func (c *Console) deleteOrganization(v *request) error {
 	id := v.r.PathValue("id")
 	if strings.TrimSpace(v.r.PostForm.Get("confirmed")) != id {
 		return &fault.Error{Kind: fault.Invalid, Message: "To delete an organization, write its ID."}

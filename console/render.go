@@ -105,12 +105,12 @@ func sizeText(n int64) string {
 	return fmt.Sprintf("%.2f GiB", float64(n)/unit/unit/unit)
 }
 
-// action answers a visit: it writes an answer, or writes nothing and returns an
+// action answers a request: it writes an answer, or writes nothing and returns an
 // error.
-type action func(*visit) error
+type action func(*request) error
 
-// visit is one request.
-type visit struct {
+// request is one request of a browser and what answers it needs.
+type request struct {
 	c       *Console
 	w       *tracked
 	r       *http.Request
@@ -122,7 +122,7 @@ type visit struct {
 	place   string       // the page's place in the navigation; empty is that of its template
 }
 
-func (v *visit) ctx() context.Context { return v.r.Context() }
+func (v *request) ctx() context.Context { return v.r.Context() }
 
 // tracked remembers whether an answer has begun.
 type tracked struct {
@@ -159,7 +159,7 @@ const (
 // runs the action and shows its error.
 func (c *Console) serve(do action, check tokenCheck) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &visit{c: c, w: &tracked{ResponseWriter: w}, r: r}
+		v := &request{c: c, w: &tracked{ResponseWriter: w}, r: r}
 		defer v.recover()
 		v.session, v.admin = c.restore(r)
 		var err error
@@ -177,7 +177,7 @@ func (c *Console) serve(do action, check tokenCheck) http.Handler {
 
 // checkForm parses the form of a change and refuses one without the session's
 // token. A visitor without a session has nothing that could be forged.
-func (v *visit) checkForm() error {
+func (v *request) checkForm() error {
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
 	if err := v.r.ParseForm(); err != nil {
 		return &fault.Error{Kind: fault.TooLarge, Message: "The form is too large or cannot be read.", Err: err}
@@ -189,7 +189,7 @@ func (v *visit) checkForm() error {
 }
 
 // checkToken refuses a token that is not the session's.
-func (v *visit) checkToken(token string) error {
+func (v *request) checkToken(token string) error {
 	if !sameText(token, v.session.Token) {
 		return &fault.Error{Kind: fault.Denied, Message: "The form is not from this session. Load the page again."}
 	}
@@ -206,7 +206,7 @@ type view struct {
 }
 
 // render shows a page.
-func (v *visit) render(name, title string, data any) error {
+func (v *request) render(name, title string, data any) error {
 	var body bytes.Buffer
 	err := v.c.pages[name].ExecuteTemplate(&body, "layout", view{
 		Title: title, Page: cmp.Or(v.place, name), Token: v.session.Token,
@@ -220,10 +220,10 @@ func (v *visit) render(name, title string, data any) error {
 
 // fragmentAsked reports whether static/console.js asks for a piece of the page
 // instead of the whole.
-func (v *visit) fragmentAsked() bool { return v.r.Header.Get("X-Console-Fragment") != "" }
+func (v *request) fragmentAsked() bool { return v.r.Header.Get("X-Console-Fragment") != "" }
 
 // fragment shows a piece of a page, for a script that puts it in.
-func (v *visit) fragment(name, block string, data any) error {
+func (v *request) fragment(name, block string, data any) error {
 	var body bytes.Buffer
 	if err := v.c.pages[name].ExecuteTemplate(&body, block, data); err != nil {
 		return err
@@ -231,7 +231,7 @@ func (v *visit) fragment(name, block string, data any) error {
 	return v.html(body.Bytes())
 }
 
-func (v *visit) html(body []byte) error {
+func (v *request) html(body []byte) error {
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if v.status != 0 {
 		v.w.WriteHeader(v.status)
@@ -241,14 +241,14 @@ func (v *visit) html(body []byte) error {
 }
 
 // redirect leads to a page below the prefix.
-func (v *visit) redirect(to string) error {
+func (v *request) redirect(to string) error {
 	http.Redirect(v.w, v.r, v.c.opts.Prefix+to, http.StatusSeeOther)
 	return nil
 }
 
 // escapedPath is the request's path below the prefix with its query, to come
 // back to after the sign-in.
-func (v *visit) escapedPath() string {
+func (v *request) escapedPath() string {
 	return url.QueryEscape(strings.TrimPrefix(v.r.URL.RequestURI(), v.c.opts.Prefix))
 }
 
@@ -265,7 +265,7 @@ func isLocal(next string) bool {
 var errNoPage = &fault.Error{Kind: fault.NotFound, Message: "There is no such page."}
 
 // fail shows an error.
-func (v *visit) fail(err error) {
+func (v *request) fail(err error) {
 	e := fault.From(err)
 	v.logFailure("", e)
 	if v.w.begun {
@@ -282,7 +282,7 @@ func (v *visit) fail(err error) {
 // logFailure logs the cause of an error that is not the visitor's: an internal
 // one, or that of a model server or a store. The ID is that of the response that
 // failed, if there is one.
-func (v *visit) logFailure(response string, e *fault.Error) {
+func (v *request) logFailure(response string, e *fault.Error) {
 	level := slog.LevelWarn
 	switch e.Kind {
 	case fault.Internal:
@@ -302,7 +302,7 @@ func (v *visit) logFailure(response string, e *fault.Error) {
 }
 
 // recover turns a panic into an internal error.
-func (v *visit) recover() {
+func (v *request) recover() {
 	p := recover()
 	if p == nil {
 		return

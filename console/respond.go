@@ -118,12 +118,12 @@ func viewTurn(r *responses.Response, input []conversations.Item) turnView {
 	return t
 }
 
-func (c *Console) respondPage(v *visit) error {
+func (c *Console) respondPage(v *request) error {
 	form := respondForm{Previous: v.r.FormValue("response"), Model: v.r.FormValue("model")}
 	return c.showRespond(v, form)
 }
 
-func (c *Console) showRespond(v *visit, form respondForm) error {
+func (c *Console) showRespond(v *request, form respondForm) error {
 	form.Token = v.session.Token
 	models, err := c.service.Models(v.ctx(), v.caller)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *Console) showRespond(v *visit, form respondForm) error {
 }
 
 // readTurns follows the turns back from the one that is continued.
-func (c *Console) readTurns(v *visit, form *respondForm) error {
+func (c *Console) readTurns(v *request, form *respondForm) error {
 	last := form.Previous
 	for id := last; id != ""; {
 		if len(form.Turns) == maxTurns {
@@ -246,7 +246,7 @@ func (f *respondForm) continues(r *responses.Response, turn turnView) {
 
 // respond makes a turn. A browser with scripts follows it as it is made; another
 // one is led to the page that shows it.
-func (c *Console) respond(v *visit) error {
+func (c *Console) respond(v *request) error {
 	req, err := readRespondForm(v)
 	if err == nil {
 		_, err = c.service.Admit(v.caller)
@@ -281,7 +281,7 @@ func (c *Console) respond(v *visit) error {
 // unkept is what is said of a turn of an organization with zero data retention.
 const unkept = "Nothing is kept for this organization, so no turn can continue from this one."
 
-func readRespondForm(v *visit) (*responses.Request, error) {
+func readRespondForm(v *request) (*responses.Request, error) {
 	f := v.r.PostForm
 	req := &responses.Request{Model: f.Get("model"), Instructions: f.Get("instructions"), PreviousResponseID: f.Get("previous")}
 	outputs := f["output"]
@@ -368,7 +368,7 @@ const stallTimeout = time.Minute
 
 // responseEvents sends a turn that runs, from its beginning, to a page that was
 // loaded meanwhile.
-func (c *Console) responseEvents(v *visit) error {
+func (c *Console) responseEvents(v *request) error {
 	events, err := c.service.ReplayResponse(v.ctx(), v.caller, v.r.PathValue("id"), -1)
 	if err != nil {
 		return err
@@ -376,7 +376,7 @@ func (c *Console) responseEvents(v *visit) error {
 	return c.follow(v, events)
 }
 
-func (c *Console) cancelResponse(v *visit) error {
+func (c *Console) cancelResponse(v *request) error {
 	id := v.r.PathValue("id")
 	if _, err := c.service.CancelResponse(v.ctx(), v.caller, id); err != nil && !fault.Is(err, fault.Invalid) {
 		return err // an Invalid one has ended meanwhile
@@ -388,7 +388,7 @@ func (c *Console) cancelResponse(v *visit) error {
 // the response's ID, "text" with the next piece of a message, "item" with the HTML
 // of an item that is complete, "end" with the ID of a response whose page shows how
 // it ended or "unkept" with why it has no page, and "wrong" with why there is none.
-func (c *Console) follow(v *visit, events iter.Seq2[responses.Event, error]) error {
+func (c *Console) follow(v *request, events iter.Seq2[responses.Event, error]) error {
 	rc := http.NewResponseController(v.w.ResponseWriter)
 	send := func(event string, data any) bool {
 		if !v.w.begun {
@@ -423,7 +423,7 @@ func (c *Console) follow(v *visit, events iter.Seq2[responses.Event, error]) err
 
 // pass sends what a browser shows of one event, and reports whether it still
 // listens.
-func (c *Console) pass(v *visit, event responses.Event, send func(string, any) bool) bool {
+func (c *Console) pass(v *request, event responses.Event, send func(string, any) bool) bool {
 	switch event.Type {
 	case responses.EventCreated:
 		return v.caller.ZeroDataRetention || send("begun", event.Response.ID)
@@ -454,7 +454,7 @@ func (c *Console) itemHTML(item conversations.Item) (string, error) {
 }
 
 // reason is an error as a visitor reads it; its cause is logged.
-func (v *visit) reason(err error) string {
+func (v *request) reason(err error) string {
 	e := fault.From(err)
 	v.logFailure("", e)
 	return e.Message

@@ -18,7 +18,7 @@ type responseLine struct {
 	Text     string // how its answer begins
 }
 
-func (c *Console) responsesPage(v *visit) error {
+func (c *Console) responsesPage(v *request) error {
 	if v.find(strings.TrimSpace(v.r.FormValue("q"))) {
 		return nil
 	}
@@ -88,7 +88,7 @@ type responseView struct {
 	Raw          string // the response object
 }
 
-func (c *Console) responsePage(v *visit) error {
+func (c *Console) responsePage(v *request) error {
 	id := v.r.PathValue("id")
 	r, err := c.service.Response(v.ctx(), v.caller, id)
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *Console) responsePage(v *visit) error {
 	})
 }
 
-func (c *Console) deleteResponse(v *visit) error {
+func (c *Console) deleteResponse(v *request) error {
 	if err := c.service.DeleteResponse(v.ctx(), v.caller, v.r.PathValue("id")); err != nil {
 		return err
 	}

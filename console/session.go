@@ -140,9 +140,9 @@ func (c *Console) restore(r *http.Request) (s session, admin bool) {
 	return s, s.Admin != "" && c.opts.AdminKey != "" && sameText(s.Admin, hashed(c.opts.AdminKey))
 }
 
-// keep sets the cookie of a session, or takes it away from a visitor who is not
+// setCookie sets the cookie of a session, or takes it away from a visitor who is not
 // signed in any more.
-func (c *Console) keep(v *visit, s session) error {
+func (c *Console) setCookie(v *request, s session) error {
 	cookie := &http.Cookie{
 		Name: c.seal.cookie, Path: c.opts.Prefix, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: v.r.TLS != nil || v.r.Header.Get("X-Forwarded-Proto") == "https",

@@ -59,16 +59,16 @@ type signInForm struct {
 	Wrong string // why the last try failed
 }
 
-func (c *Console) signInForm(v *visit, wrong string) signInForm {
+func (c *Console) signInForm(v *request, wrong string) signInForm {
 	return signInForm{Token: v.session.Token, Next: v.r.FormValue("next"), Admin: c.opts.AdminKey != "", Wrong: wrong}
 }
 
-func (c *Console) signInPage(v *visit) error {
+func (c *Console) signInPage(v *request) error {
 	return v.render("signin", "Sign in", c.signInForm(v, ""))
 }
 
 // askToSignIn shows the sign-in instead of a page that needs one.
-func (c *Console) askToSignIn(v *visit) error {
+func (c *Console) askToSignIn(v *request) error {
 	if v.r.Method != http.MethodGet {
 		return &fault.Error{Kind: fault.Unauthenticated, Message: "The session has ended. Sign in again."}
 	}
@@ -77,12 +77,12 @@ func (c *Console) askToSignIn(v *visit) error {
 
 // keyRefused ends a session whose key does not work any more, and passes on what
 // may pass.
-func (c *Console) keyRefused(v *visit, err error) error {
+func (c *Console) keyRefused(v *request, err error) error {
 	if e := fault.From(err); e.Kind != fault.Unauthenticated && e.Kind != fault.Denied {
 		return err
 	}
 	v.session.Key = ""
-	if err := c.keep(v, v.session); err != nil {
+	if err := c.setCookie(v, v.session); err != nil {
 		return err
 	}
 	return c.askToSignIn(v)
@@ -90,7 +90,7 @@ func (c *Console) keyRefused(v *visit, err error) error {
 
 // signIn checks a key. Who is signed in already keeps that: an API key and the
 // admin key can be held at once.
-func (c *Console) signIn(v *visit) error {
+func (c *Console) signIn(v *request) error {
 	key := v.r.PostFormValue("key")
 	s, err := c.tried(v, key)
 	if err == nil {
@@ -105,7 +105,7 @@ func (c *Console) signIn(v *visit) error {
 }
 
 // address is where the visitor's connection comes from, without its port.
-func (v *visit) address() string {
+func (v *request) address() string {
 	address, _, err := net.SplitHostPort(v.r.RemoteAddr)
 	if err != nil {
 		return v.r.RemoteAddr
@@ -116,7 +116,7 @@ func (v *visit) address() string {
 // countedBy is what wrong keys are counted by: how the key begins, and the address
 // where it is the visitor's own. Behind a proxy that nobody has named to svcd
 // (-trusted-proxies) the address is everybody's.
-func (v *visit) countedBy(key string) []string {
+func (v *request) countedBy(key string) []string {
 	by := []string{"key " + key[:min(12, len(key)/4)]}
 	if v.r.Header.Get("X-Forwarded-For") == "" && v.r.Header.Get("Forwarded") == "" {
 		by = append(by, "address "+v.address())
@@ -125,7 +125,7 @@ func (v *visit) countedBy(key string) []string {
 }
 
 // tried returns the session that a key gives. Wrong ones are slowed down.
-func (c *Console) tried(v *visit, key string) (session, error) {
+func (c *Console) tried(v *request, key string) (session, error) {
 	by := v.countedBy(key)
 	if err := c.failures.wait(v.ctx(), by); err != nil {
 		return session{}, err
@@ -148,8 +148,8 @@ func (c *Console) tried(v *visit, key string) (session, error) {
 }
 
 // begin keeps a session and goes on.
-func (c *Console) begin(v *visit, s session, next string) error {
-	if err := c.keep(v, s); err != nil {
+func (c *Console) begin(v *request, s session, next string) error {
+	if err := c.setCookie(v, s); err != nil {
 		return err
 	}
 	if isLocal(next) {
@@ -158,7 +158,7 @@ func (c *Console) begin(v *visit, s session, next string) error {
 	return v.redirect("/")
 }
 
-func (c *Console) signInByLink(v *visit) error {
+func (c *Console) signInByLink(v *request) error {
 	key, ok := c.links.use(v.r.PathValue("link"))
 	if !ok {
 		v.status = http.StatusGone
@@ -173,9 +173,9 @@ func (c *Console) signInByLink(v *visit) error {
 	return c.begin(v, s, "")
 }
 
-func (c *Console) signOut(v *visit) error {
+func (c *Console) signOut(v *request) error {
 	c.seal.out.add(v.session, c.opts.Now())
-	if err := c.keep(v, session{}); err != nil {
+	if err := c.setCookie(v, session{}); err != nil {
 		return err
 	}
 	return v.redirect("/signin")

@@ -14,13 +14,13 @@ func TestWrongKeysAreCountedByKeyAndAddress(t *testing.T) {
 	is := is.New(t)
 	now := time.Unix(1_700_000_000, 0)
 	f := failures{now: func() time.Time { return now }}
-	visitor := func(address, forwarded string) *visit {
+	visitor := func(address, forwarded string) *request {
 		r := httptest.NewRequest("POST", "/console/signin", nil)
 		r.RemoteAddr = address
 		if forwarded != "" {
 			r.Header.Set("X-Forwarded-For", forwarded)
 		}
-		return &visit{r: r}
+		return &request{r: r}
 	}
 	const guess, right = "sk-svc-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "sk-svc-bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 	balanced, direct := visitor("10.0.0.1:1", "203.0.113.9"), visitor("198.51.100.7:1", "")

@@ -12,7 +12,7 @@ import (
 type snippet struct{ Language, Code string }
 
 // origin is how a client reaches the server that the visitor has reached.
-func (v *visit) origin() string {
+func (v *request) origin() string {
 	scheme := "http"
 	if v.r.TLS != nil || v.r.Header.Get("X-Forwarded-Proto") == "https" {
 		scheme = "https"

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 )
 
-func (c *Console) auditPage(v *visit) error {
+func (c *Console) auditPage(v *request) error {
 	result, err := search(v, func(p svc.Page) (svc.List[accounts.AuditEntry], error) { return c.service.AuditLog(v.ctx(), p) },
 		func(e accounts.AuditEntry) string { return e.ID },
 		func(e accounts.AuditEntry, words string) bool {
@@ -59,7 +59,7 @@ type systemView struct {
 	Models     []model.Info
 }
 
-func (c *Console) systemPage(v *visit) error {
+func (c *Console) systemPage(v *request) error {
 	view := systemView{
 		Token: v.session.Token, Replicas: c.service.Replicas(), Waiting: c.service.WaitingFiles(),
 	}

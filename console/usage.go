@@ -47,25 +47,27 @@ type share struct {
 	Others int     // how many the line stands for, where it is that of the others
 }
 
-func (c *Console) usagePage(v *visit) error { return c.showUsage(v, v.caller.Organization, "/usage") }
+func (c *Console) usagePage(v *request) error { return c.showUsage(v, v.caller.Organization, "/usage") }
 
-func (c *Console) usageCSV(v *visit) error { return c.sendLedger(v, v.caller.Organization) }
+func (c *Console) usageCSV(v *request) error { return c.sendLedger(v, v.caller.Organization) }
 
-func (c *Console) totalsCSV(v *visit) error { return c.sendTotals(v, v.caller.Organization) }
+func (c *Console) totalsCSV(v *request) error { return c.sendTotals(v, v.caller.Organization) }
 
-func (c *Console) organizationUsagePage(v *visit) error {
+func (c *Console) organizationUsagePage(v *request) error {
 	id := v.r.PathValue("id")
 	return c.showUsage(v, id, "/admin/organizations/"+url.PathEscape(id)+"/usage")
 }
 
-func (c *Console) organizationUsageCSV(v *visit) error { return c.sendLedger(v, v.r.PathValue("id")) }
+func (c *Console) organizationUsageCSV(v *request) error { return c.sendLedger(v, v.r.PathValue("id")) }
 
-func (c *Console) organizationTotalsCSV(v *visit) error { return c.sendTotals(v, v.r.PathValue("id")) }
+func (c *Console) organizationTotalsCSV(v *request) error {
+	return c.sendTotals(v, v.r.PathValue("id"))
+}
 
-func (c *Console) allUsageCSV(v *visit) error { return c.sendTotals(v, "") }
+func (c *Console) allUsageCSV(v *request) error { return c.sendTotals(v, "") }
 
 // allUsagePage shows what all organizations used.
-func (c *Console) allUsagePage(v *visit) error {
+func (c *Console) allUsagePage(v *request) error {
 	view, totals, err := c.usageOf(v, "", "/admin/usage")
 	if err != nil {
 		return err
@@ -89,7 +91,7 @@ func (c *Console) allUsagePage(v *visit) error {
 	return v.render("usage", "Usage of all", view)
 }
 
-func (c *Console) showUsage(v *visit, organization, base string) error {
+func (c *Console) showUsage(v *request, organization, base string) error {
 	view, totals, err := c.usageOf(v, organization, base)
 	if err != nil {
 		return err
@@ -130,7 +132,7 @@ func (c *Console) showUsage(v *visit, organization, base string) error {
 }
 
 // keyName is what people call a key, among names that are known already.
-func (c *Console) keyName(v *visit, names map[string]string, id string) (string, error) {
+func (c *Console) keyName(v *request, names map[string]string, id string) (string, error) {
 	if _, ok := names[id]; ok || id == "" {
 		return names[id], nil
 	}
@@ -146,7 +148,7 @@ func (c *Console) keyName(v *visit, names map[string]string, id string) (string,
 }
 
 // usageOf reads the totals of the month that is asked for.
-func (c *Console) usageOf(v *visit, organization, base string) (usageView, accounts.Totals, error) {
+func (c *Console) usageOf(v *request, organization, base string) (usageView, accounts.Totals, error) {
 	now := c.opts.Now().UTC()
 	month, err := monthOf(v.r.FormValue("month"), now)
 	if err != nil {
@@ -231,7 +233,7 @@ func shares(all []accounts.Total, whole accounts.Total, measure string) []share 
 var totalsHeader = []string{"day", "by", "name", "requests", "input_tokens", "cached_tokens", "output_tokens", "cost_usd"}
 
 // sendTotals sends the totals of a month by day.
-func (c *Console) sendTotals(v *visit, organization string) error {
+func (c *Console) sendTotals(v *request, organization string) error {
 	month, err := monthOf(v.r.FormValue("month"), c.opts.Now().UTC())
 	if err != nil {
 		return err
@@ -266,7 +268,7 @@ func (c *Console) sendTotals(v *visit, organization string) error {
 }
 
 // download begins a table that the browser keeps.
-func (v *visit) download(name string) *csv.Writer {
+func (v *request) download(name string) *csv.Writer {
 	h := v.w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
@@ -278,7 +280,7 @@ var ledgerHeader = []string{"id", "created_at", "type", "endpoint", "model", "ke
 
 // sendLedger sends all entries of a ledger, oldest first, as they are read: a page
 // of them is in memory at a time.
-func (c *Console) sendLedger(v *visit, organization string) error {
+func (c *Console) sendLedger(v *request, organization string) error {
 	p := svc.Page{Limit: 1000}
 	page, err := c.service.Ledger(v.ctx(), organization, p)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // what the client has lacks its end.
 func (a *API) backup(c *call) error {
 	c.w.Header().Set("Content-Type", "application/octet-stream")
-	err := a.service.Backup(c.ctx(), &patient{w: c.w, rc: http.NewResponseController(c.w.ResponseWriter)})
+	err := a.service.Backup(c.ctx(), &deadlineWriter{w: c.w, rc: http.NewResponseController(c.w.ResponseWriter)})
 	if err != nil && c.w.Status == 0 {
 		c.w.Header().Del("Content-Type")
 	}

@@ -81,7 +81,7 @@ func (a *API) fileContent(c *call) error {
 	}
 	rc := http.NewResponseController(c.w.ResponseWriter)
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }() // a writer that knows no deadlines needs none
-	client := &patient{w: c.w, rc: rc}
+	client := &deadlineWriter{w: c.w, rc: rc}
 	_, err = io.Copy(client, io.MultiReader(bytes.NewReader(first[:n]), content))
 	if client.err != nil {
 		return &fault.Error{Kind: fault.Canceled, Code: fault.CodeCanceled, Message: "The file was not sent whole.", Err: client.err}
@@ -89,15 +89,15 @@ func (a *API) fileContent(c *call) error {
 	return err
 }
 
-// patient is a writer to a client that has a while for each write.
-type patient struct {
+// deadlineWriter is a writer to a client that has a while for each write.
+type deadlineWriter struct {
 	w   io.Writer
 	rc  *http.ResponseController
 	err error // of the last write
 }
 
 // Write implements [io.Writer].
-func (p *patient) Write(b []byte) (int, error) {
+func (p *deadlineWriter) Write(b []byte) (int, error) {
 	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
 	n, err := p.w.Write(b)
 	p.err = err

@@ -52,7 +52,7 @@ func (c *call) upgradeRequired() error {
 type socket struct {
 	*call
 	conn       *websocket.Conn
-	joining    *joining
+	coalescer  *coalescer
 	session    *svc.ResponseSession
 	remembered int64 // bytes of the messages that the session remembers
 }
@@ -67,7 +67,7 @@ func (a *API) responseSocket(c *call) error {
 	if err := c.ticket.AcquireStream(); err != nil {
 		return err
 	}
-	w := &joiningWriter{ResponseWriter: c.w, ticket: &c.ticket}
+	w := &coalescingWriter{ResponseWriter: c.w, ticket: &c.ticket}
 	conn, err := websocket.Accept(w, c.r, nil)
 	if err != nil {
 		c.err = &fault.Error{Kind: fault.Invalid, Code: fault.CodeValidation, Message: "The WebSocket could not be opened.", Err: err}
@@ -75,7 +75,7 @@ func (a *API) responseSocket(c *call) error {
 	}
 	conn.SetReadLimit(MaxBody)
 	ctx, cancel := context.WithCancel(c.ctx())
-	s := &socket{call: c, conn: conn, joining: w.conn, session: a.service.NewResponseSession()}
+	s := &socket{call: c, conn: conn, coalescer: w.conn, session: a.service.NewResponseSession()}
 	messages := make(chan []byte, socketQueue)
 	var group sync.WaitGroup
 	group.Go(func() { s.read(ctx, cancel, messages) })
@@ -153,7 +153,7 @@ func (s *socket) read(ctx context.Context, cancel context.CancelFunc, messages c
 // receive reads a message at the pace that bodies have. What has come of it counts
 // among the bodies in flight, until it is given back.
 func (s *socket) receive(r io.Reader) (data []byte, err error) {
-	pace := paced{r: r, rc: s.joining}
+	pace := paced{r: r, rc: s.coalescer}
 	defer pace.end()
 	var taken int64
 	for {
@@ -186,7 +186,7 @@ func (s *socket) receive(r io.Reader) (data []byte, err error) {
 // which also keeps proxies from closing the connection. ctx ends where it is not.
 func (s *socket) ping(ctx context.Context, cancel context.CancelFunc) {
 	background.Every(ctx, keepaliveEvery, nil, func() {
-		if s.joining.quiet(keepaliveEvery) && !s.there(ctx) {
+		if s.coalescer.quiet(keepaliveEvery) && !s.there(ctx) {
 			cancel()
 		}
 	})
@@ -253,7 +253,7 @@ func (s *socket) turn(ctx context.Context, data []byte) error {
 // send sends one message, or has it sent with the next where that follows at once.
 // The connection bounds how long it takes.
 func (s *socket) send(data []byte, more bool) error {
-	s.joining.join(more)
+	s.coalescer.join(more)
 	return s.conn.Write(context.Background(), websocket.MessageText, data)
 }
 

@@ -12,11 +12,11 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/admission"
 )
 
-// joining is the connection of a WebSocket. Frames that are written while more
+// coalescer is the connection of a WebSocket. Frames that are written while more
 // follow at once go out with the next one, since each write costs the kernel as
 // much as an event costs us. A write that the client does not take fails after
 // stallTimeout.
-type joining struct {
+type coalescer struct {
 	net.Conn
 	guard frameGuard // of what is read
 	out   streamWriter
@@ -27,27 +27,27 @@ type joining struct {
 	sent   time.Time // when something was last written
 }
 
-// joiningWriter is a response writer whose connection becomes a joining one.
-type joiningWriter struct {
+// coalescingWriter is a response writer whose connection becomes a coalescer.
+type coalescingWriter struct {
 	http.ResponseWriter
 	ticket *admission.Ticket
-	conn   *joining // once it was hijacked
+	conn   *coalescer // once it was hijacked
 }
 
 // Hijack implements [http.Hijacker].
-func (w *joiningWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w *coalescingWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	w.conn = &joining{Conn: conn, out: streamWriter{ticket: w.ticket, setDeadline: conn.SetWriteDeadline}, sent: time.Now()}
+	w.conn = &coalescer{Conn: conn, out: streamWriter{ticket: w.ticket, setDeadline: conn.SetWriteDeadline}, sent: time.Now()}
 	buffered, _ := rw.Reader.Peek(rw.Reader.Buffered()) // what is buffered can be read
 	w.conn.guard.follow(buffered)
 	return w.conn, bufio.NewReadWriter(rw.Reader, bufio.NewWriter(w.conn)), nil
 }
 
 // Read implements [net.Conn].
-func (j *joining) Read(p []byte) (int, error) {
+func (j *coalescer) Read(p []byte) (int, error) {
 	if j.guard.err != nil {
 		return 0, j.guard.err
 	}
@@ -112,7 +112,7 @@ func (g *frameGuard) length() (length uint64, whole bool) {
 }
 
 // Write implements [net.Conn].
-func (j *joining) Write(p []byte) (int, error) {
+func (j *coalescer) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.more || len(j.buffer) > 0 {
@@ -125,7 +125,7 @@ func (j *joining) Write(p []byte) (int, error) {
 	return j.write(p)
 }
 
-func (j *joining) write(p []byte) (int, error) {
+func (j *coalescer) write(p []byte) (int, error) {
 	// A connection that knows no deadlines never waits for its client.
 	_ = j.SetWriteDeadline(time.Now().Add(stallTimeout))
 	n := 0
@@ -138,21 +138,21 @@ func (j *joining) write(p []byte) (int, error) {
 }
 
 // flush is called with the lock held.
-func (j *joining) flush() error {
+func (j *coalescer) flush() error {
 	_, err := j.write(j.buffer)
 	j.buffer = j.buffer[:0]
 	return err
 }
 
 // join says whether more follows at once behind what is written from now on.
-func (j *joining) join(more bool) {
+func (j *coalescer) join(more bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.more = more
 }
 
 // quiet reports whether nothing is being written and nothing was for a while.
-func (j *joining) quiet(d time.Duration) bool {
+func (j *coalescer) quiet(d time.Duration) bool {
 	if !j.mu.TryLock() {
 		return false
 	}
