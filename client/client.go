@@ -300,17 +300,6 @@ func list[W, T any](ctx context.Context, c *Client, path string, p Page, convert
 	return result, err
 }
 
-// object is a body in the making: fields that are not set are left out.
-type object map[string]any
-
-// set sets a field to a value that is not the zero value.
-func set[T comparable](o object, name string, value T) {
-	var zero T
-	if value != zero {
-		o[name] = value
-	}
-}
-
 // under joins an ID to a path.
 func under(path, id string, more ...string) string {
 	return strings.Join(append([]string{path, url.PathEscape(id)}, more...), "/")

@@ -67,7 +67,7 @@ func (c *Client) ReplayResponse(ctx context.Context, _ Caller, id string, after 
 // CancelResponse cancels a response, and returns it.
 func (c *Client) CancelResponse(ctx context.Context, _ Caller, id string) (*responses.Response, error) {
 	var w wire.Response
-	if err := c.Do(ctx, "POST", under(responsesPath, id, "cancel"), object{}, &w); err != nil {
+	if err := c.Do(ctx, "POST", under(responsesPath, id, "cancel"), struct{}{}, &w); err != nil {
 		return nil, err
 	}
 	return fromResponse(&w), nil

@@ -259,8 +259,8 @@ func orNull(schema object) object {
 	return object{{Name: "anyOf", Value: []any{schema, object{{Name: "type", Value: "null"}}}}}
 }
 
-// of returns the schema of a type with the rules of a field.
-func (g *generator) of(t reflect.Type, f *field, request bool) object {
+// special returns the schema of a type that its kind does not describe, or nil.
+func (g *generator) special(t reflect.Type, f *field, request bool) object {
 	if name := byHand[t]; name != "" {
 		return reference(name).(object)
 	}
@@ -291,6 +291,14 @@ func (g *generator) of(t reflect.Type, f *field, request bool) object {
 			return append(object{{Name: "type", Value: "object"}, {Name: "additionalProperties", Value: g.of(v.element(), &field{}, request)}}, g.size(f, "Properties")...)
 		}
 		return object{{Name: "anyOf", Value: []any{object{{Name: "type", Value: "string"}}, g.of(v.element(), f, request)}}}
+	}
+	return nil
+}
+
+// of returns the schema of a type with the rules of a field.
+func (g *generator) of(t reflect.Type, f *field, request bool) object {
+	if schema := g.special(t, f, request); schema != nil {
+		return schema
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
