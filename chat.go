@@ -24,6 +24,14 @@ func (s *Service) StreamChat(ctx context.Context, caller Caller, req *chat.Reque
 	})
 }
 
+// CountChatTokens returns how many tokens the prompt of a chat completion has; see
+// [chat.Service.CountTokens].
+func (s *Service) CountChatTokens(ctx context.Context, caller Caller, req *chat.Request) (int, error) {
+	named := *req
+	named.Model = s.modelID(req.Model)
+	return run(ctx, s.lifecycle, func(ctx context.Context) (int, error) { return s.chat.CountTokens(ctx, caller, &named) })
+}
+
 // CompleteText continues a text as a whole; see [chat.Service.CompleteText].
 func (s *Service) CompleteText(ctx context.Context, caller Caller, req *chat.TextRequest) (*chat.Completion, error) {
 	named := *req

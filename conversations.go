@@ -55,6 +55,18 @@ func (s *Service) AddConversationItems(ctx context.Context, caller Caller, id st
 	return s.conversations.AddItems(ctx, caller, id, items)
 }
 
+// SealThought returns what a model has thought in a form that callers can keep and
+// send back, and cannot read or change.
+func (s *Service) SealThought(ctx context.Context, caller Caller, t conversations.Thought) (string, error) {
+	return s.conversations.SealThought(ctx, caller, t)
+}
+
+// OpenThought returns what SealThought was given for the organization. The error is
+// Invalid for anything else.
+func (s *Service) OpenThought(ctx context.Context, caller Caller, sealed string) (conversations.Thought, error) {
+	return s.conversations.OpenThought(ctx, caller, "signature", sealed)
+}
+
 // AnyItems reports whether conversations take items of any kind; see
 // Options.AnyItems.
 func (s *Service) AnyItems() bool { return s.conversations.AnyItems() }

@@ -88,6 +88,7 @@ var edges = map[string][]string{
 	"internal/ids":        {},
 	"internal/jsonin":     {"fault"},
 	"internal/jsonout":    {},
+	"internal/messages":   {"chat", "fault", "internal/jsonout", "internal/wire", "model"},
 	"internal/logprobs":   {"internal/jsonout", "model"},
 	"internal/schema":     {"fault", "internal/cpu"},
 	"internal/seal":       {},

@@ -20,7 +20,7 @@ const (
 
 // Use is what a call used and is charged for. Token counts must not be negative.
 type Use struct {
-	Endpoint        string // "decisions", "responses", "chat.completions", "completions" or "embeddings"
+	Endpoint        string // "decisions", "responses", "chat.completions", "completions", "messages" or "embeddings"
 	Model           string // the ID that was asked for
 	Object          string // ID of the result that it pays for, may be empty
 	Kind            Kind   // the zero value is Generation

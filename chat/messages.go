@@ -216,7 +216,7 @@ func (s *Service) messages(ctx context.Context, caller accounts.Caller, messages
 		if role == Developer {
 			role = model.System
 		}
-		seen[i] = model.Message{Role: role, Parts: parts, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
+		seen[i] = model.Message{Role: role, Parts: parts, ToolCalls: m.ToolCalls, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID}
 	}
 	return seen, nil
 }

@@ -39,8 +39,23 @@ type Request struct {
 	Store    *bool // whether the completion is kept; nil is true
 	Metadata map[string]string
 
-	text bool // made of a [TextRequest]
+	// Dialect is the interface that the request came by. Reasoning has the model
+	// tell what it has thought, and CountInput has the first chunk of a stream tell
+	// the length of the prompt.
+	Dialect               Dialect
+	Reasoning, CountInput bool
 }
+
+// Dialect is an interface whose requests are completions.
+type Dialect string
+
+// The dialects. The zero value is Chat Completions.
+const (
+	Completions Dialect = ""
+	Messages    Dialect = "messages" // Anthropic's Messages
+
+	legacyText Dialect = "completions" // a [TextRequest]
+)
 
 // Developer is the later name of the role system. Models see the role system.
 const Developer model.Role = "developer"
@@ -51,6 +66,7 @@ type Message struct {
 	Content []Part     // required but in an assistant message with tool calls
 
 	ToolCalls  []model.ToolCall // of an assistant message
+	Reasoning  string           // of an assistant message with calls: what the model has thought before them
 	ToolCallID string           // of a tool message: the call that it answers
 }
 
@@ -83,6 +99,8 @@ type Completion struct {
 	ToolCalls    []model.ToolCall
 	Logprobs     []model.Logprob // of Content, where they were asked for
 	FinishReason model.FinishReason
+	StopSequence string // as in [Chunk]
+	Thought      string // what the model has thought, where that was asked for
 
 	Usage    model.Usage
 	Metadata map[string]string // never nil
@@ -98,12 +116,15 @@ type Chunk struct {
 	First    bool            // the first chunk, where the assistant's message begins
 	Text     string          // the next piece of the text, may be empty
 	More     bool            // another piece follows at once
+	Thought  string          // what the model has thought since the chunk before, where that was asked for
 	ToolCall *CallDelta      // the next piece of a tool call, or nil
 	Logprobs []model.Logprob // of Text, where they were asked for
 
-	// The last chunk alone has a finish reason and the usage. What it says was
+	// The last chunk alone has a finish reason and the usage; the first one has the
+	// InputTokens where the request has CountInput. What the last one says was
 	// charged, and stored where the request wants that, before it is sent.
 	FinishReason model.FinishReason
+	StopSequence string // the one of the request that ended the answer, where the model server tells
 	Usage        model.Usage
 }
 

@@ -32,6 +32,11 @@ func (s *Service) Stream(ctx context.Context, caller accounts.Caller, req *Reque
 	if err != nil {
 		return nil, err
 	}
+	if req.CountInput {
+		if r.input, err = s.models.CountTokens(ctx, r.prompt); err != nil {
+			return nil, err
+		}
+	}
 	r.announced = true
 	return r.chunks(ctx), nil
 }
@@ -56,7 +61,9 @@ func (s *Service) Complete(ctx context.Context, caller accounts.Caller, req *Req
 type run struct {
 	service *Service
 	caller  accounts.Caller
+	dialect Dialect
 	prompt  *model.Request
+	input   int            // tokens of the prompt, where they were asked for
 	schema  *schema.Schema // of the prompt's format, nil where it has none
 	keep    []byte         // the encoded messages, nil where nothing is to be stored
 
@@ -71,36 +78,20 @@ type run struct {
 
 // start does everything that can refuse a request.
 func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Request) (*run, error) {
-	settings := req.settings()
-	settings.Tenant = caller.Organization
-	compiled, err := req.check(&settings)
+	r, info, err := s.prepare(caller, req)
 	if err != nil {
-		return nil, err
-	}
-	info, err := s.models.Generator(req.Model, caller.Models)
-	if err != nil {
-		return nil, err
-	}
-	if err := caller.Allow(info.ID); err != nil {
-		return nil, err
-	}
-	if err := settings.CheckEffort(names, info); err != nil {
 		return nil, err
 	}
 	if err := s.accounts.Afford(ctx, caller); err != nil {
 		return nil, err
 	}
-	messages, err := s.messages(ctx, caller, req.Messages)
-	if err != nil {
+	if err := s.read(ctx, r, req); err != nil {
 		return nil, err
 	}
-	prompt := settings.Request(messages)
-	prompt.Stop, prompt.Tenant = req.Stop, caller.Organization
-	if err := s.models.CheckWindow(ctx, info, prompt); err != nil {
+	if err := s.models.CheckWindow(ctx, info, r.prompt); err != nil {
 		return nil, err
 	}
-	prompt.Continue = req.text
-	r := &run{service: s, caller: caller, prompt: prompt, schema: compiled}
+	r.prompt.Continue = req.Dialect == legacyText
 	if req.stored() && !caller.ZeroDataRetention {
 		if r.keep, err = encodeMessages(req.Messages); err != nil {
 			return nil, err
@@ -113,6 +104,49 @@ func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Reques
 		Metadata: generation.MetadataOrEmpty(req.Metadata),
 	}
 	return r, nil
+}
+
+// prepare checks what can be checked without reading documents.
+func (s *Service) prepare(caller accounts.Caller, req *Request) (*run, model.Info, error) {
+	settings := req.settings()
+	settings.Tenant = caller.Organization
+	compiled, err := req.check(&settings)
+	if err != nil {
+		return nil, model.Info{}, err
+	}
+	info, err := s.models.Generator(req.Model, caller.Models)
+	if err != nil {
+		return nil, model.Info{}, err
+	}
+	if err := caller.Allow(info.ID); err != nil {
+		return nil, model.Info{}, err
+	}
+	if err := settings.CheckEffort(names, info); err != nil {
+		return nil, model.Info{}, err
+	}
+	prompt := settings.Request(nil)
+	prompt.Stop, prompt.Tenant, prompt.Reasoning = req.Stop, caller.Organization, req.Reasoning
+	return &run{service: s, caller: caller, dialect: req.Dialect, prompt: prompt, schema: compiled}, info, nil
+}
+
+// read puts the messages into the prompt, with the documents read.
+func (s *Service) read(ctx context.Context, r *run, req *Request) (err error) {
+	r.prompt.Messages, err = s.messages(ctx, r.caller, req.Messages)
+	return err
+}
+
+// CountTokens returns how many tokens the prompt of a request has. It is refused as
+// [Service.Stream] refuses it, but for credits and the context window, and costs
+// nothing.
+func (s *Service) CountTokens(ctx context.Context, caller accounts.Caller, req *Request) (int, error) {
+	r, _, err := s.prepare(caller, req)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.read(ctx, r, req); err != nil {
+		return 0, err
+	}
+	return s.models.CountTokens(ctx, r.prompt)
 }
 
 // errStopped says that the consumer of a sequence wants no more of it.
@@ -135,7 +169,7 @@ func (r *run) chunks(ctx context.Context) iter.Seq2[Chunk, error] {
 func (r *run) end(ctx context.Context, err error, yield func(Chunk, error) bool) {
 	if err == nil {
 		last := r.chunk()
-		last.FinishReason, last.Usage = r.completion.FinishReason, r.completion.Usage
+		last.FinishReason, last.StopSequence, last.Usage = r.completion.FinishReason, r.completion.StopSequence, r.completion.Usage
 		yield(last, nil)
 		return
 	}
@@ -159,7 +193,7 @@ func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error
 			tokens = append(tokens, e.Tokens...)
 			continue
 		case model.Finish:
-			r.completion.FinishReason = e.Reason
+			r.completion.FinishReason, r.completion.StopSequence = e.Reason, e.StopSequence
 			return nil
 		case model.Started:
 			if r.begun {
@@ -203,6 +237,9 @@ func (r *run) add(event model.Event) Chunk {
 	case model.TextDelta:
 		r.text.WriteString(e.Text)
 		c.Text, c.More = e.Text, e.More
+	case model.Reasoning:
+		r.completion.Thought += e.Text
+		c.Thought = e.Text
 	case model.ToolCallStart:
 		r.endCall()
 		c.ToolCall = &CallDelta{Index: len(r.completion.ToolCalls), ID: e.ID, Name: e.Name}
@@ -217,6 +254,9 @@ func (r *run) add(event model.Event) Chunk {
 // chunk returns an empty chunk, the next of the stream.
 func (r *run) chunk() Chunk {
 	c := Chunk{ID: r.completion.ID, Created: r.completion.Created, Model: r.completion.Model, First: !r.begun}
+	if c.First {
+		c.Usage.InputTokens = r.input
+	}
 	r.begun = true
 	return c
 }
@@ -297,9 +337,11 @@ func (r *run) abandon(ctx context.Context) {
 
 func (r *run) use(object string) accounts.Use {
 	u := r.completion.Usage
-	endpoint := "chat.completions"
-	if r.prompt.Continue {
-		endpoint, object = "completions", "" // nothing is stored
+	endpoint := string(r.dialect)
+	if r.dialect == Completions {
+		endpoint = "chat.completions"
+	} else {
+		object = "" // nothing is stored
 	}
 	return accounts.Use{
 		Endpoint:        endpoint,

@@ -65,14 +65,17 @@ func (r *TextRequest) request() (*Request, error) {
 		Stop:        r.Stop,
 		Sampling:    r.Sampling,
 		Store:       new(bool),
-		text:        true,
+		Dialect:     legacyText,
 	}, nil
 }
 
 // prefix is what the IDs of the request's completions begin with.
 func (r *Request) prefix() string {
-	if r.text {
+	switch r.Dialect {
+	case legacyText:
 		return "cmpl"
+	case Messages:
+		return "msg"
 	}
 	return "chatcmpl"
 }

@@ -240,7 +240,8 @@ func TestWhatRefusesARequest(t *testing.T) {
 			Message: `Files of the type "image/png" are not supported; plain text, Markdown, CSV, TSV, JSON, JSONL, XML, PDF and Word documents are.`},
 			func(e *env, req *chat.Request) { part(chat.File{MIMEType: "image/png", Data: []byte("x")})(req) }},
 		{"prompt and max_tokens fit the window", &fault.Error{Kind: fault.Rejected, Code: "context_length_exceeded",
-			Message: "The prompt has 9 tokens and asks for up to 393208 more, but the model's context window is 393216 tokens."},
+			Message: "The prompt has 9 tokens and asks for up to 393208 more, but the model's context window is 393216 tokens.",
+			Err:     &model.OverWindow{Prompt: 9, Answer: model.DefaultContextWindow - 8, Window: model.DefaultContextWindow}},
 			func(e *env, req *chat.Request) { req.MaxTokens = ptr(model.DefaultContextWindow - 8) }},
 	} {
 		t.Run(c.rule, func(t *testing.T) {

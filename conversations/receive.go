@@ -35,7 +35,7 @@ func (s *Service) Receive(ctx context.Context, caller accounts.Caller, field str
 			}
 			thought = Thought{}
 		case *Reasoning:
-			next, err := s.openThought(ctx, caller, field, given.Sealed)
+			next, err := s.OpenThought(ctx, caller, field, given.Sealed)
 			if err != nil {
 				return nil, err
 			}

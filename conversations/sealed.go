@@ -54,9 +54,9 @@ func (s *Service) openSummary(ctx context.Context, caller accounts.Caller, field
 	return summary, err
 }
 
-// openThought returns what [Service.SealThought] was given. The error is Invalid for
-// anything else.
-func (s *Service) openThought(ctx context.Context, caller accounts.Caller, field, sealed string) (Thought, error) {
+// OpenThought returns what [Service.SealThought] was given. The error is Invalid, about
+// a field, for anything else.
+func (s *Service) OpenThought(ctx context.Context, caller accounts.Caller, field, sealed string) (Thought, error) {
 	data, err := s.unseal(ctx, caller, field, sealed)
 	if err != nil {
 		return Thought{}, err

@@ -63,6 +63,10 @@ func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
 	if within(r.URL.Path, decisionsPath) {
 		c.shape = shapeB
 	}
+	if within(r.URL.Path, messagesPath) {
+		c.shape = shapeC
+		w.Header().Set("Request-Id", c.id) // what its clients read
+	}
 	return c
 }
 

@@ -62,24 +62,36 @@ func includeUsage(s *wire.Streaming) bool {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
+// streamEncoder writes the events of a stream of chunks in one of the dialects of
+// Chat Completions. What events returns is valid until its next call.
+type streamEncoder interface {
+	events(*chat.Chunk) ([]byte, error)
+	failure(error) []byte // the last event of a stream that failed
+	alive() []byte        // what a silent stream sends now and then
+}
+
 // sendChunks sends the chunks of a completion as they come. The header goes out
 // with the first one: what fails before it is an answer of its own, what fails
 // later is the stream's last event, with no [DONE] behind it.
-func (c *call) sendChunks(encoder *chunkEncoder, chunks iter.Seq2[chat.Chunk, error]) error {
+func (c *call) sendChunks(encoder streamEncoder, chunks iter.Seq2[chat.Chunk, error]) error {
 	if err := c.ticket.AcquireStream(); err != nil {
 		return err
 	}
-	s := c.stream()
+	s := c.stream(encoder.alive())
 	defer s.close()
 	for chunk, err := range chunks {
+		var events []byte
+		if err == nil {
+			events, err = encoder.events(&chunk)
+		}
 		if err != nil {
-			if s.abort(chatError(err)) {
+			if s.abort(encoder.failure(err)) {
 				c.err = fault.From(err)
 				return nil // the stream has told it: a connection that breaks would tell it again
 			}
 			return err
 		}
-		if err := s.send(encoder.event(&chunk), chunk.More); err != nil {
+		if err := s.send(events, chunk.More); err != nil {
 			return fault.From(errors.Join(context.Canceled, err))
 		}
 		c.inputTokens, c.outputTokens = chunk.Usage.InputTokens, chunk.Usage.OutputTokens
@@ -87,8 +99,7 @@ func (c *call) sendChunks(encoder *chunkEncoder, chunks iter.Seq2[chat.Chunk, er
 	return nil
 }
 
-// chatError is the event of a stream that failed.
-func chatError(err error) []byte {
+func (*chunkEncoder) failure(err error) []byte {
 	return append(appendJSON([]byte("data: "), wire.Error{Error: bodyOf(fault.From(err))}), "\n\n"...)
 }
 

@@ -16,8 +16,12 @@ type chunkEncoder struct {
 	text  bool // of a text that is continued
 }
 
-// event returns a chunk as an event; the last chunk comes with all that follows
+func (*chunkEncoder) alive() []byte { return keepalive }
+
+// events returns a chunk as an event; the last chunk comes with all that follows
 // it.
+func (e *chunkEncoder) events(c *chat.Chunk) ([]byte, error) { return e.event(c), nil }
+
 func (e *chunkEncoder) event(c *chat.Chunk) []byte {
 	if e.head == 0 {
 		e.begin(c)

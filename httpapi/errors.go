@@ -12,26 +12,28 @@ import (
 )
 
 // statuses is the one table from kinds of errors to HTTP: the status in Shape A
-// and in Shape B, and the type that error.type and detail.error_type show. The
+// and in Shape B, the type that error.type and detail.error_type show, and that of
+// the Messages interface, whose statuses are those of Shape A. The
 // two shapes differ where the spec has them differ: an invalid Decision is 422.
 var statuses = map[fault.Kind]struct {
-	a, b int
-	kind string
+	a, b     int
+	kind     string
+	messages string
 }{
-	fault.Internal:        {500, 500, "server_error"},
-	fault.Invalid:         {400, 422, "invalid_request_error"},
-	fault.Rejected:        {400, 400, "invalid_request_error"},
-	fault.Unauthenticated: {401, 401, "authentication_error"},
-	fault.NoCredits:       {402, 402, "insufficient_credits"},
-	fault.Denied:          {403, 403, "permission_error"},
-	fault.NotFound:        {404, 404, "invalid_request_error"},
-	fault.Conflict:        {409, 409, "invalid_request_error"},
-	fault.TooLarge:        {413, 413, "invalid_request_error"},
-	fault.Unsupported:     {415, 415, "invalid_request_error"},
-	fault.RateLimited:     {429, 429, "rate_limit_error"},
-	fault.Unavailable:     {503, 503, "server_error"},
-	fault.Upstream:        {502, 502, "server_error"},
-	fault.Canceled:        {statusClientClosed, statusClientClosed, "invalid_request_error"},
+	fault.Internal:        {500, 500, "server_error", "api_error"},
+	fault.Invalid:         {400, 422, "invalid_request_error", "invalid_request_error"},
+	fault.Rejected:        {400, 400, "invalid_request_error", "invalid_request_error"},
+	fault.Unauthenticated: {401, 401, "authentication_error", "authentication_error"},
+	fault.NoCredits:       {402, 402, "insufficient_credits", "billing_error"},
+	fault.Denied:          {403, 403, "permission_error", "permission_error"},
+	fault.NotFound:        {404, 404, "invalid_request_error", "not_found_error"},
+	fault.Conflict:        {409, 409, "invalid_request_error", "conflict_error"},
+	fault.TooLarge:        {413, 413, "invalid_request_error", "request_too_large"},
+	fault.Unsupported:     {415, 415, "invalid_request_error", "invalid_request_error"},
+	fault.RateLimited:     {429, 429, "rate_limit_error", "rate_limit_error"},
+	fault.Unavailable:     {503, 503, "server_error", "overloaded_error"},
+	fault.Upstream:        {502, 502, "server_error", "api_error"},
+	fault.Canceled:        {statusClientClosed, statusClientClosed, "invalid_request_error", "timeout_error"},
 }
 
 // Status returns the HTTP status of errors of a kind, for other pages of a server than

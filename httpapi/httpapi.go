@@ -29,7 +29,8 @@ type Options struct {
 	// slog.Default(). No line holds a key, a prompt or an answer.
 	Logger *slog.Logger
 
-	// Authenticate says who calls. Nil takes API keys of the service as bearers. An
+	// Authenticate says who calls. Nil takes API keys of the service as bearers, and in
+	// the Messages interface in the header x-api-key, too. An
 	// error that is a *svc.Error says why nobody does: Unauthenticated or Denied.
 	// The organization of a caller should be one that the service knows (see
 	// [svc.Service.CallerFor] and [accounts.NewOrganization]): what the end of a
@@ -105,7 +106,7 @@ func newAPI(service *svc.Service, opts Options) *API {
 		opts.Logger = slog.Default()
 	}
 	if opts.Authenticate == nil {
-		opts.Authenticate = func(r *http.Request) (svc.Caller, error) { return service.Authenticate(r.Context(), bearer(r)) }
+		opts.Authenticate = func(r *http.Request) (svc.Caller, error) { return service.Authenticate(r.Context(), apiKey(r)) }
 	}
 	if opts.NewRequestID == nil {
 		opts.NewRequestID = func() string { return ids.New("req") }
@@ -174,6 +175,9 @@ func (a *API) routes() map[string]methods {
 		"/v1/chat/completions/{completion_id}": {
 			"GET": authenticated(a.getChat), "POST": authenticated(a.updateChat), "DELETE": authenticated(a.deleteChat)},
 		"/v1/chat/completions/{completion_id}/messages": {"GET": authenticated(a.listChatMessages)},
+
+		messagesPath:                {"POST": authenticated(a.createMessage)},
+		"/v1/messages/count_tokens": {"POST": authenticated(a.countMessageTokens)},
 
 		"/v1/completions": {"POST": authenticated(a.createCompletion)},
 

@@ -122,6 +122,8 @@ var foreignRoutes = map[string]foreign{
 
 	"POST /v1/responses   ":           {`{"model":"svc-preview","input":[{"type":"input_file","file_id":"{file_id}"}]}`, 404},
 	"POST /v1/chat/completions ":      {`{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"file","file_id":"{file_id}"}]}]}`, 404},
+	"POST /v1/messages":               {`{"model":"svc-preview","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"{file_id}"}}]}]}`, 404},
+	"POST /v1/messages/count_tokens":  {`{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"{file_id}"}}]}]}`, 404},
 	"POST /v1/files":                  {"", 400},
 	"GET /v1/files":                   {"", 200},
 	"GET /v1/files/{file_id}":         {"", 404},

@@ -7,6 +7,9 @@ func (a *API) listModels(c *call) error {
 	if err != nil {
 		return err
 	}
+	if speaksMessages(c.r) {
+		return c.json(toMessagesModels(models))
+	}
 	return c.json(convert.ToModelList(models))
 }
 
@@ -14,6 +17,9 @@ func (a *API) getModel(c *call) error {
 	info, err := a.service.Model(c.ctx(), c.caller, c.r.PathValue("model"))
 	if err != nil {
 		return err
+	}
+	if speaksMessages(c.r) {
+		return c.json(toMessagesModel(&info))
 	}
 	return c.json(convert.ToModel(&info))
 }

@@ -14,6 +14,7 @@ const (
 	Decisions     Interface = "decisions"
 	Responses     Interface = "responses"
 	Chat          Interface = "chat"
+	Messages      Interface = "messages"
 	Conversations Interface = "conversations"
 	Files         Interface = "files"
 	Models        Interface = "models"
@@ -31,7 +32,7 @@ const (
 // places is which interface a path belongs to, by its first part behind /v1.
 var places = map[string]Interface{
 	"systemone": Decisions, "decisions": Decisions, "rerank": Decisions, "calibrations": Decisions,
-	"responses": Responses, "chat": Chat, "completions": Chat, "embeddings": Embeddings,
+	"responses": Responses, "chat": Chat, "completions": Chat, "messages": Messages, "embeddings": Embeddings,
 	"conversations": Conversations, "files": Files, "models": Models,
 	"healthz": Health, "readyz": Health, "openapi.json": OpenAPI, "admin": Admin, "metrics": Admin,
 }

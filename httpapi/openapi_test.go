@@ -107,6 +107,8 @@ func TestOpenAPIDescribesSuccess(t *testing.T) {
 		{"GET", "/v1/responses/{response_id}", ""},
 		{"GET", "/v1/responses/{response_id}?stream=true", ""},
 		{"GET", "/v1/responses/{response_id}/input_items?limit=1&order=asc", ""},
+		{"POST", "/v1/messages", `{"model":"svc-preview","max_tokens":99,"messages":[{"role":"user","content":"Hi"}],"stream":true}`},
+		{"POST", "/v1/messages/count_tokens", `{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}]}`},
 		{"POST", "/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"Hi"}],"stream":true,"stream_options":{"include_usage":true}}`},
 		{"POST", "/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"Hi"}],"tool_choice":"required","tools":[{"type":"function","function":{"name":"f"}}]}`},
 		{"GET", "/v1/chat/completions?model=svc-preview&metadata[a]=zebra-4711", ""},

@@ -50,7 +50,7 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 	if err := c.ticket.AcquireStream(); err != nil {
 		return err
 	}
-	s := c.stream()
+	s := c.stream(keepalive)
 	defer s.close()
 	var buffer []byte
 	ended, empty := false, true

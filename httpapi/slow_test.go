@@ -222,7 +222,7 @@ func newTimed() (*timed, *call) {
 func TestAStreamIsWrittenWithADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, c := newTimed()
-		s := c.stream()
+		s := c.stream(keepalive)
 		check(t, s.send([]byte("data: 1\n\n"), false))
 		for range 5 {
 			s.mu.Lock()
@@ -244,7 +244,7 @@ func TestAStreamIsWrittenWithADeadline(t *testing.T) {
 
 func TestAStreamWhoseClientIsGone(t *testing.T) {
 	w, c := newTimed()
-	s := c.stream()
+	s := c.stream(keepalive)
 	defer s.close()
 	gone := errors.New("broken pipe")
 	w.err = gone

@@ -37,6 +37,8 @@ type eventStream struct {
 	out   streamWriter
 	timer *time.Timer
 
+	alive []byte // what is sent where nothing was for a while
+
 	mu     sync.Mutex
 	held   *[]byte   // events that are not written yet; nil where there are none
 	last   time.Time // when something was sent
@@ -44,11 +46,12 @@ type eventStream struct {
 	closed bool
 }
 
-// stream begins an event stream. The caller closes it.
-func (c *call) stream() *eventStream {
+// stream begins an event stream that sends alive when it is silent. The caller closes
+// it.
+func (c *call) stream(alive []byte) *eventStream {
 	// The controller of the server's own writer: it flushes without unwrapping.
 	rc := http.NewResponseController(c.w.ResponseWriter)
-	s := &eventStream{w: c.w, rc: rc, out: streamWriter{ticket: &c.ticket, setDeadline: rc.SetWriteDeadline}, last: time.Now()}
+	s := &eventStream{w: c.w, rc: rc, alive: alive, out: streamWriter{ticket: &c.ticket, setDeadline: rc.SetWriteDeadline}, last: time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.extend()
@@ -129,7 +132,7 @@ func (s *eventStream) tick() {
 		return
 	}
 	if time.Since(s.last) >= keepaliveEvery {
-		s.hold(keepalive)
+		s.hold(s.alive)
 		s.release(true)
 	}
 	s.timer.Reset(keepaliveEvery - time.Since(s.last))

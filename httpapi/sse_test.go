@@ -15,9 +15,25 @@ import (
 func newEventStream(t *testing.T) (*eventStream, *httptest.ResponseRecorder) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	s := (&call{w: &status.Writer{ResponseWriter: w}}).stream()
+	s := (&call{w: &status.Writer{ResponseWriter: w}}).stream(keepalive)
 	t.Cleanup(s.close)
 	return s, w
+}
+
+// TestMessagesPing has a silent stream of Messages send what its clients know.
+func TestMessagesPing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		w := httptest.NewRecorder()
+		s := (&call{w: &status.Writer{ResponseWriter: w}}).stream((&messageEncoder{}).alive())
+		defer s.close()
+		is.NoErr(s.send([]byte("event: a\ndata: {}\n\n"), false))
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		is.Equal(w.Body.String(), "event: a\ndata: {}\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n")
+	})
 }
 
 func TestKeepalives(t *testing.T) {

@@ -315,7 +315,7 @@ func (a *answering) end(finish Finish, refusal error) {
 			return
 		}
 	}
-	a.yield(Finish{Reason: a.whole.Reason}, nil)
+	a.yield(Finish{Reason: a.whole.Reason, StopSequence: finish.StopSequence}, nil)
 }
 
 // endText passes on the text that was held, and reports whether anybody wants more.

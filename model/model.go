@@ -243,7 +243,10 @@ func (u Usage) Add(v Usage) Usage {
 type Reasoning struct{ Text string }
 
 // Finish ends an answer. Every answer has reported its [Usage] before it.
-type Finish struct{ Reason FinishReason }
+type Finish struct {
+	Reason       FinishReason
+	StopSequence string // the one of [Request.Stop] that ended it; empty where there was none, or nobody tells
+}
 
 // FinishReason says why an answer ended.
 type FinishReason string

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -175,15 +176,33 @@ func (m *Models) CheckWindow(ctx context.Context, info Info, req *Request) error
 	if count+answer <= info.Window() {
 		return nil
 	}
-	if count > info.Window() { // nobody counts on to know how many more
-		return fault.ContextLength("The prompt does not fit the model's context window of %d tokens.", info.Window())
+	over := &OverWindow{Prompt: count, Answer: req.MaxTokens, Window: info.Window()}
+	refused := fault.ContextLength("%s", over.message())
+	refused.Err = over
+	return refused
+}
+
+// OverWindow is the cause of the error of [Models.CheckWindow]: what does not fit a
+// context window, in tokens.
+type OverWindow struct {
+	Prompt int // any number above Window where the prompt alone is longer than that
+	Answer int // the cap of the request; 0 is none
+	Window int
+}
+
+// Error implements error.
+func (o *OverWindow) Error() string {
+	return fmt.Sprintf("model: %d + %d > %d tokens", o.Prompt, o.Answer, o.Window)
+}
+
+func (o *OverWindow) message() string {
+	switch {
+	case o.Prompt > o.Window: // nobody counts on to know how many more
+		return fmt.Sprintf("The prompt does not fit the model's context window of %d tokens.", o.Window)
+	case o.Answer > 0:
+		return fmt.Sprintf("The prompt has %d tokens and asks for up to %d more, but the model's context window is %d tokens.", o.Prompt, o.Answer, o.Window)
 	}
-	if req.MaxTokens > 0 {
-		return fault.ContextLength("The prompt has %d tokens and asks for up to %d more, but the model's context window is %d tokens.",
-			count, req.MaxTokens, info.Window())
-	}
-	return fault.ContextLength("The prompt has %d tokens, which leaves no room to answer in the model's context window of %d tokens.",
-		count, info.Window())
+	return fmt.Sprintf("The prompt has %d tokens, which leaves no room to answer in the model's context window of %d tokens.", o.Prompt, o.Window)
 }
 
 // promptBytes is the most tokens that a prompt can have.

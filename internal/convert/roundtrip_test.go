@@ -225,6 +225,10 @@ func TestChatRequestsArrive(t *testing.T) {
 		for i := range r.Tools {
 			r.Tools[i].Search = false // of Responses alone
 		}
+		r.Dialect, r.Reasoning, r.CountInput = chat.Completions, false, false // of Messages alone
+		for i := range r.Messages {
+			r.Messages[i].Reasoning = ""
+		}
 	}
 	request(t, convert.ToChatRequest, convert.FromChatRequest, ".Streaming .Unused .MaxTokens .Stop.Text .N .Modalities .Messages.Content.Text .Messages.Content.Value.ChatFile.FileData.MIMEType .Messages.Content.Value.File",
 		fill(f, schema, search, func(r *chat.Request) { r.ToolChoice.Mode = model.ToolNamed }),
@@ -238,8 +242,10 @@ func TestChatRequestsArrive(t *testing.T) {
 
 func TestChatAnswersArrive(t *testing.T) {
 	f := newFiller()
-	answer(t, convert.ToChatCompletion, pointer(convert.FromChatCompletion), ".Choices.Index", fill[chat.Completion](f), chat.Completion{Metadata: map[string]string{}})
-	answer(t, convert.ToStoredMessage, convert.FromStoredMessage, ".ContentParts.ChatFile.FileData.MIMEType .ContentParts.File", fill[chat.StoredMessage](f),
+	answer(t, convert.ToChatCompletion, pointer(convert.FromChatCompletion), ".Choices.Index",
+		fill(f, func(c *chat.Completion) { c.Thought, c.StopSequence = "", "" }), // of Messages alone
+		chat.Completion{Metadata: map[string]string{}})
+	answer(t, convert.ToStoredMessage, convert.FromStoredMessage, ".ContentParts.ChatFile.FileData.MIMEType .ContentParts.File", fill(f, func(m *chat.StoredMessage) { m.Reasoning = "" }),
 		chat.StoredMessage{ID: "m", Message: chat.Message{Role: model.User, Content: []chat.Part{chat.Text("a")}}})
 }
 
@@ -247,7 +253,7 @@ func TestCompletionsArrive(t *testing.T) {
 	f := newFiller()
 	request(t, convert.ToCompletionRequest, convert.FromCompletionRequest, ".Streaming .Stop.Text .N .BestOf .Echo .Sampling.ChatTemplateKwargs", fill(f, func(r *chat.TextRequest) { r.Sampling.ChatTemplateKwargs = nil }))
 	answer(t, convert.ToTextCompletion, pointer(convert.FromTextCompletion), ".Choices.Index", fill(f, func(c *chat.Completion) {
-		c.Logprobs, c.ToolCalls, c.Metadata = nil, nil, map[string]string{}
+		c.Logprobs, c.ToolCalls, c.Metadata, c.Thought, c.StopSequence = nil, nil, map[string]string{}, "", ""
 	}))
 }
 

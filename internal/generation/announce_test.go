@@ -38,7 +38,7 @@ func late(wait time.Duration, err error, ended *bool) func(context.Context) iter
 
 func TestAnnounce(t *testing.T) {
 	failed := errors.New("failed")
-	text, finish := "{Hi false} <nil>", "{stop} <nil>"
+	text, finish := "{Hi false} <nil>", "{stop } <nil>"
 	for _, c := range []struct {
 		rule  string
 		wait  time.Duration
@@ -97,7 +97,7 @@ func TestAPanicOfTheConsumerIsItsOwn(t *testing.T) {
 // TestAnAnnouncementCanBePulled has a consumer that pulls events, whose coroutine
 // the announcement enters from another goroutine, and one that stops behind it.
 func TestAnAnnouncementCanBePulled(t *testing.T) {
-	all := []string{"{} <nil> true", "{Hi false} <nil> true", "{stop} <nil> true", "<nil> <nil> false"}
+	all := []string{"{} <nil> true", "{Hi false} <nil> true", "{stop } <nil> true", "<nil> <nil> false"}
 	for pulls := range len(all) + 1 {
 		synctest.Test(t, func(t *testing.T) {
 			is := is.New(t)

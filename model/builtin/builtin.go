@@ -87,7 +87,7 @@ func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 		}
 		turn := cpu.Enter(req.Tenant)
 		b.first()
-		pieces, reason, err := b.answer(ctx, req)
+		pieces, finish, err := b.answer(ctx, req)
 		turn.Leave()
 		if err != nil {
 			yield(nil, err)
@@ -97,7 +97,7 @@ func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 		left := min(generator.Window()-usage.InputTokens, cmp.Or(req.MaxTokens, generator.Window()))
 		for _, p := range pieces {
 			if left -= p.tokens; left < 0 {
-				reason = model.Length
+				finish = model.Finish{Reason: model.Length}
 				break
 			}
 			if err := ctx.Err(); err != nil {
@@ -109,7 +109,7 @@ func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 				return
 			}
 		}
-		_ = yield(usage, nil) && yield(model.Finish{Reason: reason}, nil)
+		_ = yield(usage, nil) && yield(finish, nil)
 	}
 }
 
@@ -120,9 +120,9 @@ type piece struct {
 }
 
 // answer makes a whole answer: calls or, where there are none, text.
-func (b *Backend) answer(ctx context.Context, req *model.Request) (pieces []piece, reason model.FinishReason, err error) {
+func (b *Backend) answer(ctx context.Context, req *model.Request) (pieces []piece, finish model.Finish, err error) {
 	if err := cmp.Or(ctx.Err(), model.Use(b).CheckWindow(ctx, generator, req)); err != nil {
-		return nil, reason, err
+		return nil, finish, err
 	}
 	add := func(text string, event func(string) model.Event) {
 		for ; text != ""; text = text[tokenLen(text):] {
@@ -136,7 +136,7 @@ func (b *Backend) answer(ctx context.Context, req *model.Request) (pieces []piec
 		add(call.Arguments, func(text string) model.Event { return model.ToolCallDelta{Arguments: text} })
 	}
 	if err != nil || len(calls) > 0 {
-		return pieces, model.ToolCalls, err
+		return pieces, model.Finish{Reason: model.ToolCalls}, err
 	}
 	text := c.answer()
 	switch req.Format.Type {
@@ -145,11 +145,13 @@ func (b *Backend) answer(ctx context.Context, req *model.Request) (pieces []piec
 	case model.FormatObject:
 		text = marshal(map[string]any{"answer": text})
 	}
+	finish.Reason = model.Stop
 	for _, sequence := range req.Stop {
-		if sequence != "" {
-			text, _, _ = strings.Cut(text, sequence)
+		before, _, found := strings.Cut(text, sequence)
+		if found && sequence != "" {
+			text, finish.StopSequence = before, sequence
 		}
 	}
 	add(text, func(text string) model.Event { return model.TextDelta{Text: text} })
-	return pieces, model.Stop, err
+	return pieces, finish, err
 }

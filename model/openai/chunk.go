@@ -14,6 +14,7 @@ type chunk struct {
 	calls     gjson.Result // the delta's tool_calls
 	logprobs  gjson.Result // the choice's
 	finish    string
+	stop      string // the stop sequence that ended the answer, where the server tells
 	usage     model.Usage
 	counted   bool         // the chunk has a usage
 	err       gjson.Result // the server's report of a failure
@@ -60,6 +61,8 @@ func (c *chunk) readChoice(choice gjson.Result) {
 			c.logprobs = value
 		case "finish_reason":
 			c.finish = value.Str
+		case "stop_reason", "matched_stop": // of vLLM and SGLang: a text, or the number of a token
+			c.stop = value.Str
 		}
 		return true
 	})

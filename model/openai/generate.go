@@ -72,7 +72,7 @@ func (b *Backend) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 			yield(nil, err)
 			return
 		}
-		yield(model.Finish{Reason: a.reason}, nil)
+		yield(model.Finish{Reason: a.reason, StopSequence: a.sequence}, nil)
 	}
 }
 
@@ -149,6 +149,7 @@ type answer struct {
 	size     int             // bytes of everything generated
 	pieces   int             // events with something generated
 	reason   model.FinishReason
+	sequence string      // the stop sequence behind it
 	spent    model.Usage // by answers that have ended
 	usage    model.Usage // of this answer, as the server counted
 	counted  bool        // it did
@@ -346,6 +347,9 @@ func (a *answer) take(x *call) error {
 	c := &a.chunk
 	if c.finish != "" {
 		a.reason = finishReason(c.finish)
+	}
+	if slices.Contains(a.req.Stop, c.stop) {
+		a.sequence = strings.Clone(c.stop)
 	}
 	if c.text != "" || c.reasoning != "" || c.calls.Exists() {
 		a.pieces++
