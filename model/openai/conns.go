@@ -25,6 +25,10 @@ const (
 	// servers send it in a packet of its own.
 	endWait = 50 * time.Millisecond
 
+	// writeNote is how long the goroutine that has written a request may take to note
+	// that. A server that has read the request may answer before it has.
+	writeNote = time.Millisecond
+
 	// staleWithin is how soon a request fails on a connection that the server has
 	// closed meanwhile. What fails later was the server's answer to the request.
 	staleWithin = time.Second
@@ -69,6 +73,17 @@ func (w *watchedConn) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	w.waiting.Store(false)
 	return n, err
+}
+
+// ReadFrom implements [io.ReaderFrom]. The HTTP client hands it the body of a request,
+// which lies in memory and is written from there: a copy would take 32 KiB.
+func (w *watchedConn) ReadFrom(r io.Reader) (int64, error) {
+	if limited, ok := r.(*io.LimitedReader); ok {
+		if body, ok := limited.R.(*bytes.Reader); ok && limited.N == int64(body.Len()) {
+			return body.WriteTo(w.Conn)
+		}
+	}
+	return io.Copy(struct{ io.Writer }{w.Conn}, r)
 }
 
 func newConns(config *Server, authorization string) *conns {
@@ -202,7 +217,8 @@ func (cn *conn) discard() { _ = cn.Close() }
 
 // progress is how far an exchange has come. The goroutines of the connection set it.
 type progress struct {
-	written  atomic.Bool // all of the request
+	written  chan struct{} // closed, once, when all of the request is
+	once     sync.Once
 	answered atomic.Bool // a byte of the answer has come
 	unclean  atomic.Bool // out of the usual order
 }
@@ -210,10 +226,14 @@ type progress struct {
 // trace returns the hooks that note the progress.
 func (p *progress) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		WroteRequest: func(info httptrace.WroteRequestInfo) { p.written.Store(info.Err == nil) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err == nil {
+				p.once.Do(func() { close(p.written) })
+			}
+		},
 		GotFirstResponseByte: func() {
 			p.answered.Store(true)
-			if !p.written.Load() {
+			if !p.writtenWithin(writeNote) {
 				p.unclean.Store(true)
 			}
 		},
@@ -223,6 +243,24 @@ func (p *progress) trace() *httptrace.ClientTrace {
 			}
 			return nil
 		},
+	}
+}
+
+// writtenWithin reports whether all of the request is written, as far as that is noted
+// within a time.
+func (p *progress) writtenWithin(patience time.Duration) bool {
+	select {
+	case <-p.written:
+		return true
+	default:
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-p.written:
+		return true
+	case <-timer.C:
+		return false
 	}
 }
 
@@ -297,7 +335,7 @@ func (r *reply) finish(then func()) {
 // exchange sends a request over a connection and returns when the header of the
 // answer has come. It closes the connection where it returns an error.
 func (c *conns) exchange(ctx context.Context, cn *conn, r *request) (*reply, *progress, error) {
-	p := new(progress)
+	p := &progress{written: make(chan struct{})}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, p.trace()), r.method, r.url, bytes.NewReader(r.body))
 	if err != nil {
 		cn.discard()

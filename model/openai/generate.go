@@ -254,7 +254,7 @@ func (t *target) chat(ctx context.Context, w *wireRequest) (*call, error) {
 		path = "/completions"
 	}
 	x, err := t.sendWithin(ctx, patience, post(w.tenant, t.URL+path, body))
-	if w.past != nil && (err != nil || !x.resp.progress.written.Load()) {
+	if w.past != nil && (err != nil || !x.resp.progress.writtenWithin(0)) {
 		w.past.release() // the connection may still read the buffer
 	}
 	return x, err
