@@ -201,7 +201,10 @@ func (s *Service) CreateKey(ctx context.Context, n NewKey) (APIKey, error) {
 				return err
 			}
 		}
-		return errors.Join(s.putKey(tx, record), s.actor.Claim.Did(tx, record.ID))
+		if err := s.putKey(tx, record); err != nil {
+			return err
+		}
+		return s.actor.Claim.Did(tx, record.ID)
 	})
 	if err != nil {
 		return APIKey{}, err
@@ -348,7 +351,10 @@ func (s *Service) UpdateKey(ctx context.Context, id string, u KeyUpdate) (APIKey
 		if key, err = getKey(tx, id); err != nil {
 			return err
 		}
-		return errors.Join(s.record(tx, ActionUpdateKey, id, u), s.cluster.InvalidateCaches(tx))
+		if err := s.record(tx, ActionUpdateKey, id, u); err != nil {
+			return err
+		}
+		return s.cluster.InvalidateCaches(tx)
 	})
 	if err != nil {
 		return APIKey{}, err
@@ -396,6 +402,9 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		return errors.Join(s.record(tx, ActionRevokeKey, id, nil), s.cluster.InvalidateCaches(tx))
+		if err := s.record(tx, ActionRevokeKey, id, nil); err != nil {
+			return err
+		}
+		return s.cluster.InvalidateCaches(tx)
 	})
 }

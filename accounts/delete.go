@@ -42,7 +42,10 @@ func (s *Service) DeleteOrganization(ctx context.Context, id string) error {
 		if err := storage.SetJSON(tx, deletionKey(id), deletion{s.now().Unix()}); err != nil {
 			return err
 		}
-		return errors.Join(s.record(tx, ActionDeleteOrganization, id, nil), s.cluster.InvalidateCaches(tx))
+		if err := s.record(tx, ActionDeleteOrganization, id, nil); err != nil {
+			return err
+		}
+		return s.cluster.InvalidateCaches(tx)
 	})
 	s.forget()
 	if err != nil {

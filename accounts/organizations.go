@@ -219,7 +219,10 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		if err := storage.SetJSON(tx, organizationKey(record.ID), record); err != nil {
 			return err
 		}
-		return errors.Join(s.record(tx, ActionCreateOrganization, record.ID, n), s.actor.Claim.Did(tx, record.ID))
+		if err := s.record(tx, ActionCreateOrganization, record.ID, n); err != nil {
+			return err
+		}
+		return s.actor.Claim.Did(tx, record.ID)
 	})
 	if err != nil {
 		return Organization{}, err
@@ -320,7 +323,10 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		if err := storage.SetJSON(tx, organizationKey(id), record); err != nil {
 			return err
 		}
-		return errors.Join(s.record(tx, ActionUpdateOrganization, id, u), s.cluster.InvalidateCaches(tx))
+		if err := s.record(tx, ActionUpdateOrganization, id, u); err != nil {
+			return err
+		}
+		return s.cluster.InvalidateCaches(tx)
 	})
 	if err != nil {
 		return Organization{}, err

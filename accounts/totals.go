@@ -396,7 +396,10 @@ func (s *Service) eraseTotals(ctx context.Context, organization string) error {
 			found = len(keys)
 			for _, key := range keys {
 				month, _, _ := strings.Cut(string(key[len(prefix):]), "/")
-				if err := errors.Join(tx.Delete(key), tx.Delete(totalKey("", month, totalOfOrganization, organization))); err != nil {
+				if err := tx.Delete(key); err != nil {
+					return err
+				}
+				if err := tx.Delete(totalKey("", month, totalOfOrganization, organization)); err != nil {
 					return err
 				}
 			}
