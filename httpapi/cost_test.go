@@ -42,14 +42,22 @@ func anyRoute() map[string]string {
 func worst() map[string]map[string]string {
 	const message = `{"role":"user","content":"a"},`
 	const part = `{"type":"text","text":"a"},`
+	blocks := `{"role":"user","content":[` + strings.Repeat(part, 999) + part[:len(part)-1] + `]}`
 	const tool = `{"type":"function","function":{"name":"a","parameters":{}}},`
 	return map[string]map[string]string{
 		"/v1/chat/completions": {
 			"messages": fill(`{"model":"svc-preview","messages":[`, message, message[:len(message)-1]+`]}`),
 			"parts":    fill(`{"model":"svc-preview","messages":[{"role":"user","content":[`, part, part[:len(part)-1]+`]}]}`),
 			"tools":    fill(`{"model":"svc-preview","messages":[`+message[:len(message)-1]+`],"tools":[`, tool, tool[:len(tool)-1]+`]}`),
+			"blocks":   fill(`{"model":"svc-preview","messages":[`, blocks+`,`, blocks+`]}`),
 			"stops":    fill(`{"model":"svc-preview","messages":[`+message[:len(message)-1]+`],"stop":[`, `"a",`, `"a"]}`),
 		},
+		messagesPath: {
+			"messages": fill(`{"model":"svc-preview","max_tokens":9,"messages":[`, message, message[:len(message)-1]+`]}`),
+			"blocks":   fill(`{"model":"svc-preview","max_tokens":9,"messages":[`, blocks+`,`, blocks+`]}`),
+			"tools":    fill(`{"model":"svc-preview","max_tokens":9,"messages":[`+message[:len(message)-1]+`],"tools":[`, `{"name":"a"},`, `{"name":"a"}]}`),
+		},
+		"/v1/messages/count_tokens": {"blocks": fill(`{"model":"svc-preview","messages":[`, blocks+`,`, blocks+`]}`)},
 		socketPath: {
 			"items":  fill(`{"model":"svc-preview","input":[`, message, message[:len(message)-1]+`]}`),
 			"schema": fill(`{"model":"svc-preview","input":"a","text":{"format":{"type":"json_schema","name":"s","schema":{"type":"object","required":[`, `"a",`, `"a"]}}}}`),

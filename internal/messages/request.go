@@ -40,7 +40,38 @@ type Request struct {
 	Chat   *chat.Request
 	Stream bool
 
-	origins map[string]string // by the path of a chat message or part: the path of its block
+	origins []messageOrigin // of the chat messages
+}
+
+// messageOrigin is where a chat message and its parts come from.
+type messageOrigin struct {
+	at    origin
+	parts []origin
+}
+
+// origin is a place in a request: a message, a block of it, and a block of a tool's
+// result. An index of -1 is none; the message -1 is the system prompt.
+type origin struct{ message, block, inner int32 }
+
+func (o origin) String() string {
+	if o.message < 0 {
+		return "system"
+	}
+	path := fmt.Sprintf("messages[%d]", o.message)
+	for _, i := range []int32{o.block, o.inner} {
+		if i >= 0 {
+			path += fmt.Sprintf(".content[%d]", i)
+		}
+	}
+	return path
+}
+
+// in returns the place of a block, or of a block of a result.
+func (o origin) in(i int) origin {
+	if o.block < 0 {
+		return origin{o.message, int32(i), -1}
+	}
+	return origin{o.message, o.block, int32(i)}
 }
 
 // Opener returns the thought that was sealed as a signature, and the model that had
@@ -50,7 +81,7 @@ type Opener func(signature string) (modelID, thought string, err error)
 // Decode returns what the body of a request asks of a model. open opens the
 // signatures of thoughts.
 func Decode(w *wire.MessagesRequest, info model.Info, open Opener) (*Request, error) {
-	d := decoder{modelID: info.ID, open: open, origins: map[string]string{}}
+	d := decoder{modelID: info.ID, open: open}
 	if err := d.system(w.System); err != nil {
 		return nil, err
 	}
@@ -143,7 +174,7 @@ func tools(w *wire.MessagesRequest, r *chat.Request) {
 }
 
 // chatPath matches the path of a chat message or part at the beginning of a text.
-var chatPath = regexp.MustCompile(`^messages\[\d+\](\.content\[\d+\])?`)
+var chatPath = regexp.MustCompile(`^messages\[(\d+)\](?:\.content\[(\d+)\])?`)
 
 // Located returns err with the place in the request that a place in the chat request
 // stands for.
@@ -163,11 +194,19 @@ func (r *Request) Located(err error) error {
 }
 
 func (r *Request) located(path string) string {
-	found := chatPath.FindString(path)
-	if origin, ok := r.origins[found]; ok {
-		return origin + path[len(found):]
+	found := chatPath.FindStringSubmatch(path)
+	if found == nil {
+		return path
 	}
-	return path
+	i, err := strconv.Atoi(found[1])
+	if err != nil || i >= len(r.origins) {
+		return path
+	}
+	at := r.origins[i].at
+	if k, err := strconv.Atoi(found[2]); err == nil && k < len(r.origins[i].parts) {
+		at = r.origins[i].parts[k]
+	}
+	return at.String() + path[len(found[0]):]
 }
 
 // decoder makes chat messages of blocks.
@@ -175,26 +214,34 @@ type decoder struct {
 	modelID  string
 	open     Opener
 	messages []chat.Message
-	origins  map[string]string
+	origins  []messageOrigin
 
 	calls []openCall // calls that have no result yet
 }
 
 // openCall is a call whose result has to follow.
-type openCall struct{ id, path string }
+type openCall struct {
+	id string
+	at origin
+}
 
-func (d *decoder) add(m chat.Message, path string) *chat.Message {
-	d.origins["messages["+strconv.Itoa(len(d.messages))+"]"] = path
+func (d *decoder) add(m chat.Message, at origin) {
 	d.messages = append(d.messages, m)
-	return &d.messages[len(d.messages)-1]
+	d.origins = append(d.origins, messageOrigin{at: at})
+}
+
+// room makes room for n more parts of the message added last.
+func (d *decoder) room(n int) {
+	last := len(d.messages) - 1
+	d.messages[last].Content = slices.Grow(d.messages[last].Content, n)
+	d.origins[last].parts = slices.Grow(d.origins[last].parts, n)
 }
 
 // part adds a part to the message added last.
-func (d *decoder) part(p chat.Part, path string) {
+func (d *decoder) part(p chat.Part, at origin) {
 	n := len(d.messages) - 1
-	m := &d.messages[n]
-	d.origins[fmt.Sprintf("messages[%d].content[%d]", n, len(m.Content))] = path
-	m.Content = append(m.Content, p)
+	d.messages[n].Content = append(d.messages[n].Content, p)
+	d.origins[n].parts = append(d.origins[n].parts, at)
 }
 
 // system adds the system prompt.
@@ -202,12 +249,11 @@ func (d *decoder) system(w *wire.TextOr[[]wire.Block]) error {
 	if w == nil {
 		return nil
 	}
-	return d.systemMessage(w, "system")
+	return d.systemMessage(w, origin{-1, -1, -1})
 }
 
-// systemMessage adds a message of the role system, unless it is empty. at is the
-// path of its blocks.
-func (d *decoder) systemMessage(w *wire.TextOr[[]wire.Block], at string) error {
+// systemMessage adds a message of the role system, unless it is empty.
+func (d *decoder) systemMessage(w *wire.TextOr[[]wire.Block], at origin) error {
 	texts := []string{}
 	if w.Text != nil {
 		texts = append(texts, *w.Text)
@@ -215,7 +261,10 @@ func (d *decoder) systemMessage(w *wire.TextOr[[]wire.Block], at string) error {
 	for i := range w.Value {
 		b := &w.Value[i]
 		if b.Type != "text" {
-			path := fmt.Sprintf("%s[%d].type", at, i)
+			path := fmt.Sprintf("system[%d].type", i)
+			if at.message >= 0 {
+				path = at.in(i).String() + ".type"
+			}
 			return fault.Invalidf(path, "%s must be \"text\".", path)
 		}
 		texts = append(texts, *b.Text)
@@ -232,28 +281,29 @@ func (d *decoder) systemMessage(w *wire.TextOr[[]wire.Block], at string) error {
 }
 
 func (d *decoder) message(w *wire.MessagesInput, i int) error {
-	path := fmt.Sprintf("messages[%d]", i)
+	at := origin{int32(i), -1, -1}
 	switch w.Role {
 	case "system":
-		return d.systemMessage(w.Content, path+".content")
+		return d.systemMessage(w.Content, at)
 	case "assistant":
 		if err := d.answered(); err != nil {
 			return err
 		}
-		return d.assistant(w.Content, path)
+		return d.assistant(w.Content, at)
 	}
-	return d.user(w.Content, path)
+	return d.user(w.Content, at)
 }
 
 // assistant adds an answer of the model.
-func (d *decoder) assistant(w *wire.TextOr[[]wire.Block], path string) error {
-	d.add(chat.Message{Role: model.Assistant}, path)
+func (d *decoder) assistant(w *wire.TextOr[[]wire.Block], from origin) error {
+	d.add(chat.Message{Role: model.Assistant}, from)
 	if w.Text != nil {
-		d.part(chat.Text(*w.Text), path+".content")
+		d.part(chat.Text(*w.Text), from)
 		return nil
 	}
+	d.room(len(w.Value))
 	for i := range w.Value {
-		b, at := &w.Value[i], fmt.Sprintf("%s.content[%d]", path, i)
+		b, at := &w.Value[i], from.in(i)
 		switch m := &d.messages[len(d.messages)-1]; b.Type {
 		case "text":
 			d.part(chat.Text(*b.Text), at)
@@ -271,21 +321,21 @@ func (d *decoder) assistant(w *wire.TextOr[[]wire.Block], path string) error {
 		m.Reasoning = "" // models are given back only what has led to calls
 	}
 	if len(m.Content) == 0 && len(m.ToolCalls) == 0 {
-		d.messages = d.messages[:len(d.messages)-1]
+		d.messages, d.origins = d.messages[:len(d.messages)-1], d.origins[:len(d.origins)-1]
 	}
 	return nil
 }
 
 // thought gives a message what the model has thought before it. Thoughts of other
 // models are left out.
-func (d *decoder) thought(m *chat.Message, b *wire.Block, path string) error {
+func (d *decoder) thought(m *chat.Message, b *wire.Block, at origin) error {
 	sealed, field := b.Signature, ".signature"
 	if b.Type == "redacted_thinking" {
 		sealed, field = b.Data, ".data"
 	}
 	by, text, err := d.open(*sealed)
 	if fault.Is(err, fault.Invalid) {
-		return fault.Invalidf(path+field, "%s is not what this service has returned to the organization.", path+field)
+		return fault.Invalidf(at.String()+field, "%s%s is not what this service has returned to the organization.", at, field)
 	}
 	if err == nil && by == d.modelID {
 		m.Reasoning += text
@@ -295,10 +345,10 @@ func (d *decoder) thought(m *chat.Message, b *wire.Block, path string) error {
 
 // user adds the results of tools, a message each, and what the user says behind
 // them. Messages of the user that follow each other are one.
-func (d *decoder) user(w *wire.TextOr[[]wire.Block], path string) error {
+func (d *decoder) user(w *wire.TextOr[[]wire.Block], from origin) error {
 	for i := range w.Value {
 		if b := &w.Value[i]; b.Type == "tool_result" {
-			if err := d.result(b, fmt.Sprintf("%s.content[%d]", path, i)); err != nil {
+			if err := d.result(b, from.in(i)); err != nil {
 				return err
 			}
 		}
@@ -310,13 +360,14 @@ func (d *decoder) user(w *wire.TextOr[[]wire.Block], path string) error {
 		if w.Text == nil && !slices.ContainsFunc(w.Value, func(b wire.Block) bool { return b.Type != "tool_result" }) && len(w.Value) > 0 {
 			return nil
 		}
-		d.add(chat.Message{Role: model.User}, path)
+		d.add(chat.Message{Role: model.User}, from)
 	}
 	if w.Text != nil {
-		d.part(chat.Text(*w.Text), path+".content")
+		d.part(chat.Text(*w.Text), from)
 	}
+	d.room(len(w.Value))
 	for i := range w.Value {
-		b, at := &w.Value[i], fmt.Sprintf("%s.content[%d]", path, i)
+		b, at := &w.Value[i], from.in(i)
 		switch b.Type {
 		case "tool_result":
 		case "text":
@@ -331,22 +382,22 @@ func (d *decoder) user(w *wire.TextOr[[]wire.Block], path string) error {
 }
 
 // result adds the result of a tool.
-func (d *decoder) result(b *wire.Block, path string) error {
+func (d *decoder) result(b *wire.Block, from origin) error {
 	i := slices.IndexFunc(d.calls, func(c openCall) bool { return c.id == b.ToolUseID })
 	if i < 0 {
-		return fault.Invalidf(path+".tool_use_id", "%s.tool_use_id is %.64q, which is no tool_use of the message before it, or one that has a result.", path, b.ToolUseID)
+		return fault.Invalidf(from.String()+".tool_use_id", "%s.tool_use_id is %.64q, which is no tool_use of the message before it, or one that has a result.", from, b.ToolUseID)
 	}
 	d.calls = slices.Delete(d.calls, i, i+1)
-	d.add(chat.Message{Role: model.ToolRole, ToolCallID: b.ToolUseID}, path)
+	d.add(chat.Message{Role: model.ToolRole, ToolCallID: b.ToolUseID}, from)
 	if b.IsError != nil && *b.IsError {
-		d.part(chat.Text(failedTool), path)
+		d.part(chat.Text(failedTool), from)
 	}
 	if c := b.Content; c != nil {
 		if c.Text != nil {
-			d.part(chat.Text(*c.Text), path)
+			d.part(chat.Text(*c.Text), from)
 		}
 		for k := range c.Value {
-			p, at := &c.Value[k], fmt.Sprintf("%s.content[%d]", path, k)
+			p, at := &c.Value[k], from.in(k)
 			switch p.Type {
 			case "text":
 				d.part(chat.Text(*p.Text), at)
@@ -359,7 +410,7 @@ func (d *decoder) result(b *wire.Block, path string) error {
 		}
 	}
 	if m := &d.messages[len(d.messages)-1]; len(m.Content) == 0 {
-		d.part(chat.Text(""), path)
+		d.part(chat.Text(""), from)
 	}
 	return nil
 }
@@ -370,28 +421,28 @@ func (d *decoder) answered() error {
 		return nil
 	}
 	c := d.calls[0]
-	return fault.Invalidf(c.path, "%s is the tool_use %.64q, which no tool_result in the message after it answers.", c.path, c.id)
+	return fault.Invalidf(c.at.String(), "%s is the tool_use %.64q, which no tool_result in the message after it answers.", c.at, c.id)
 }
 
 // document adds a document, or what stands for an image.
-func (d *decoder) document(kind string, b *wire.BlockDocument, path string) {
+func (d *decoder) document(kind string, b *wire.BlockDocument, at origin) {
 	if kind == "image" {
-		d.part(chat.Text(imageLeftOut), path)
+		d.part(chat.Text(imageLeftOut), at)
 		return
 	}
 	s := &b.Source.Value
 	if b.Context != "" {
-		d.part(chat.Text(b.Context), path)
+		d.part(chat.Text(b.Context), at)
 	}
 	if s.Type == "file" {
-		d.part(chat.File{ID: s.FileID}, path)
+		d.part(chat.File{ID: s.FileID}, at)
 		return
 	}
 	f := chat.File{Name: b.Title, MIMEType: s.MediaType, Data: s.Bytes()}
 	if s.Type == "content" || f.MIMEType == "" {
 		f.MIMEType = "text/plain"
 	}
-	d.part(f, path)
+	d.part(f, at)
 }
 
 // searchResult is a document that a search of the client has found.

@@ -66,7 +66,7 @@ type Block struct {
 	Text *string `json:"text,omitempty" of:"text" api:"required"`
 	BlockDocument
 
-	Thinking  string  `json:"thinking,omitempty" of:"thinking"`
+	Thinking  Ignored `json:"thinking,omitzero" of:"thinking" harmless:"what the model reads is sealed in the signature"`
 	Signature *string `json:"signature,omitempty" of:"thinking" api:"required"`
 	Data      *string `json:"data,omitempty" of:"redacted_thinking" api:"required"`
 
