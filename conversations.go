@@ -71,6 +71,10 @@ func (s *Service) OpenThought(ctx context.Context, caller Caller, sealed string)
 // Options.AnyItems.
 func (s *Service) AnyItems() bool { return s.conversations.AnyItems() }
 
+// Searches reports whether there is a search service. Without one the web search tool
+// is left out of a request that does not demand it.
+func (s *Service) Searches() bool { return s.searches }
+
 // ConversationItems returns a page of a conversation's items, 1 to 100. The
 // error is NotFound or Invalid.
 func (s *Service) ConversationItems(ctx context.Context, caller Caller, id string, p Page) (List[conversations.Item], error) {

@@ -167,6 +167,7 @@ type state struct {
 	store         *storage.DB
 	models        *model.Models
 	aliases       map[string]string
+	searches      bool // there is a search service
 	cluster       *cluster.Member
 	decisions     *decisions.Service
 	chat          *chat.Service
@@ -189,7 +190,7 @@ type state struct {
 // background. Where the store has no organization yet, [Service.Bootstrap] makes
 // one.
 func New(ctx context.Context, o Options) (*Service, error) {
-	s := &Service{state: &state{lifecycle: newLifecycle(), aliases: o.Aliases}}
+	s := &Service{state: &state{lifecycle: newLifecycle(), aliases: o.Aliases, searches: o.Search != nil}}
 	if s.now = o.Now; s.now == nil {
 		s.now = time.Now
 	}

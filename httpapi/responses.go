@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/convert"
@@ -26,6 +27,13 @@ func (a *API) createResponse(c *call) error {
 		return err
 	}
 	c.model = req.Model
+	if !a.service.Searches() {
+		for i := range body.Tools {
+			if strings.HasPrefix(body.Tools[i].Type, "web_search") {
+				c.ignore("tools[" + strconv.Itoa(i) + "]")
+			}
+		}
+	}
 	if isTrue(body.Stream) {
 		events, err := a.service.StreamResponse(c.ctx(), c.caller, req)
 		if err != nil {

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -210,7 +211,7 @@ func TestTurnsThatAreRefused(t *testing.T) {
 }
 
 func TestWebSearchWithoutASearchService(t *testing.T) {
-	a := newTurnsOver(t, modeltest.New(modeltest.Text("Yes."), modeltest.Text("Yes.")), options{})
+	a := newTurnsOver(t, modeltest.New(modeltest.Text("Yes."), modeltest.Text("Yes."), modeltest.Text("Yes.")), options{})
 	const refused = "Web search is not configured on this server: start svcd with -search or SVC_SEARCH_URL set to the base URL of a SearXNG service, or do not demand the tool."
 	a.wantInvalid("POST", "/v1/responses", plain(`"tools":[`+searchTool+`],"tool_choice":{"type":"web_search_preview"}`), "tool_choice", refused)
 	a.wantInvalid("POST", "/v1/responses", plain(`"tools":[`+searchTool+`],"tool_choice":"required"`), "tool_choice", refused)
@@ -219,6 +220,13 @@ func TestWebSearchWithoutASearchService(t *testing.T) {
 		is := is.New(t)
 		is.Equal(len(a.script.Requests()[i].Tools), 1) // the function alone
 		is.True(strings.Contains(r, `{"type":"web_search_preview"}`))
+	}
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/responses", strings.NewReader(plain(`"newest":1,"tools":[`+weatherTool+`,`+searchTool+`]`)))
+	r.Header.Set("Authorization", "Bearer "+a.key)
+	w := httptest.NewRecorder()
+	a.ServeHTTP(w, r)
+	if got := w.Header().Get("Svc-Ignored-Fields"); w.Code != 200 || got != "newest, tools[1]" {
+		t.Errorf("the header names %q: %d %s", got, w.Code, w.Body)
 	}
 }
 

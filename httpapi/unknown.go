@@ -115,7 +115,15 @@ func (c *call) ignored(unknown []jsonin.Unknown) {
 		}
 		paths[i] = path
 	}
-	c.unknown = len(paths)
+	c.ignore(paths...)
+}
+
+// ignore names parts of the request that have no effect in the header of the answer.
+func (c *call) ignore(paths ...string) {
+	c.unknown += len(paths)
+	if before := c.w.Header().Get(ignoredHeader); before != "" {
+		paths = append([]string{before}, paths...)
+	}
 	c.w.Header().Set(ignoredHeader, strings.Join(paths, ", "))
 }
 
