@@ -67,10 +67,18 @@ func (s settings) convert() error {
 		return fmt.Errorf("%w: %w", storage.ErrDamaged, err)
 	}
 	defer log.Close()
-	if err := s.readyToConvert(log.Segments() > 0); err != nil {
+	logged := log.Segments() > 0
+	if err := s.readyToConvert(logged); err != nil {
 		return err
 	}
-	db, err := openBadger(s.dir, log.Segments() > 0)
+	if !logged {
+		// What only badger's memory files have has to be in tables before a log begins:
+		// whoever finds a log takes these files for copies of it.
+		if err := flushBadger(s.dir); err != nil {
+			return err
+		}
+	}
+	db, err := openBadger(s.dir, true)
 	if err != nil {
 		return err
 	}
@@ -146,7 +154,16 @@ func verifyBadgerTables(dir string, tables map[string]uint64) error {
 	return nil
 }
 
-// openBadger opens badger, whose errors may be panics: for reading, where there is a log.
+// flushBadger has badger write its memory files to tables.
+func flushBadger(dir string) error {
+	db, err := openBadger(dir, false)
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+// openBadger opens badger, whose errors may be panics.
 func openBadger(dir string, readOnly bool) (db *badger.DB, err error) {
 	defer func() {
 		if r := recover(); r != nil {

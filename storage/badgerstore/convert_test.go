@@ -74,35 +74,45 @@ func checkBackup(t *testing.T, dir string, want []byte) {
 // TestConversionIsCutShort cuts the power at each sync of a conversion, and converts
 // again.
 func TestConversionIsCutShort(t *testing.T) {
-	cut := errors.New("the power is cut")
-	defer func() { synced = nil }()
-	for n := 1; ; n++ {
-		dir, want := unpackEarlier(t, "2026-11-killed")
-		syncs := 0
-		synced = func(string) {
-			if syncs++; syncs == n {
-				panic(cut)
+	for _, name := range []string{"old-store", "2026-11-killed"} {
+		t.Run(name, func(t *testing.T) {
+			n := 1
+			for !convertUntil(t, name, n) {
+				n++
 			}
-		}
-		ended := func() (ended bool) {
-			defer func() {
-				if r := recover(); r != nil && r != cut {
-					panic(r)
-				}
-			}()
-			set := settingsOf(Options{Dir: dir})
-			if err := set.convert(); err != nil {
-				t.Fatal(err)
-			}
-			return true
-		}()
-		synced = nil
-		checkBackup(t, dir, want)
-		if ended {
 			t.Logf("cut short %d times", n-1)
-			return
+		})
+	}
+}
+
+// convertUntil converts a store of an earlier version, whose power is cut at the sync
+// with a number, and looks whether everything is there. It reports whether there was
+// no such sync.
+func convertUntil(t *testing.T, name string, sync int) (ended bool) {
+	cut := errors.New("the power is cut")
+	dir, want := unpackEarlier(t, name)
+	syncs := 0
+	synced = func(string) {
+		if syncs++; syncs == sync {
+			panic(cut)
 		}
 	}
+	defer func() { synced = nil }()
+	ended = func() (ended bool) {
+		defer func() {
+			if r := recover(); r != nil && r != cut {
+				panic(r)
+			}
+		}()
+		set := settingsOf(Options{Dir: dir})
+		if err := set.convert(); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	}()
+	synced = nil
+	checkBackup(t, dir, want)
+	return ended
 }
 
 // TestDamagedEarlierStore damages stores of an earlier version: they are not converted,
