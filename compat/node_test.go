@@ -126,7 +126,7 @@ func nodeBinary(t *testing.T) string {
 // TestNode runs each client's case. None is skipped: what is missing fails.
 func TestNode(t *testing.T) {
 	node := nodeBinary(t)
-	for _, name := range []string{"openai", "openai6", "openai4", "ai-sdk", "agents", "langchain"} {
+	for _, name := range []string{"openai", "openai6", "openai4", "ai-sdk", "agents", "langchain", "anthropic"} {
 		t.Run(name, func(t *testing.T) {
 			g := newGallery(t)
 			out := g.run(t, node, "cases/"+name+".mjs")
