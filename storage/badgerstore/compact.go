@@ -153,7 +153,7 @@ func (d *database) compact(ctx context.Context, c *compaction) error {
 	set := d.tables
 	d.mu.Unlock()
 	if c.from > 0 && len(c.lower) == 0 && c.upper[0].tombstones == 0 && c.to != c.from {
-		return d.installCompaction(c, c.upper, nil) // it only changes its level
+		return d.install(edit{remove: c.upper, add: c.upper, level: c.to}, 0, func() {}) // it only changes its level
 	}
 	var need int64
 	for _, t := range c.inputs() {
@@ -170,12 +170,12 @@ func (d *database) compact(ctx context.Context, c *compaction) error {
 	if err != nil {
 		return w.abort(err)
 	}
-	return d.installCompaction(c, w.tables, dropped)
+	return d.install(edit{remove: c.inputs(), add: w.tables, level: c.to, dropped: dropped}, 0, func() {})
 }
 
 // merge writes the entries of a compaction that are still needed, and returns the large
-// values that are not, by the table that referred to them.
-func (c *compaction) merge(ctx context.Context, set *tableSet, w *tableWriter) (map[*table][]uint64, error) {
+// values that are not.
+func (c *compaction) merge(ctx context.Context, set *tableSet, w *tableWriter) (dropped []uint64, err error) {
 	var sources []txn.Source
 	for _, t := range slices.Backward(c.upper) {
 		source := t.source(nil, nil, false, reading{})
@@ -185,14 +185,12 @@ func (c *compaction) merge(ctx context.Context, set *tableSet, w *tableWriter) (
 	lower := &levelSource{tables: c.lower}
 	defer lower.close()
 	m := txn.NewMerge(false, append(sources, lower)...)
-	dropped := map[*table][]uint64{}
 	var failed error
 	m.Shadowed = func(s txn.Source) {
-		entry := tableSourceOf(s)
-		if v := entry.entry(); v.Meta&metaBlob != 0 {
+		if v := tableSourceOf(s).entry(); v.Meta&metaBlob != 0 {
 			ref, err := parseBlobRef(v.Value)
 			failed = errors.Join(failed, err)
-			dropped[entry.table] = append(dropped[entry.table], ref.id)
+			dropped = append(dropped, ref.id)
 		}
 	}
 	for ctx.Err() == nil {
@@ -216,16 +214,6 @@ func tableSourceOf(s txn.Source) *tableSource {
 		return level.tableSource
 	}
 	return s.(*tableSource)
-}
-
-// installCompaction puts tables in the place of a compaction's inputs. Large values that
-// are not referred to any more are removed with the table that did.
-func (d *database) installCompaction(c *compaction, tables []*table, dropped map[*table][]uint64) error {
-	return d.install(edit{remove: c.inputs(), add: tables, level: c.to}, 0, func() {
-		for t, blobs := range dropped {
-			t.blobs = append(t.blobs, blobs...)
-		}
-	})
 }
 
 // tableBuilder builds one table.

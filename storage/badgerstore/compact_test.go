@@ -165,6 +165,39 @@ func TestBlobsAreRemoved(t *testing.T) {
 	}
 }
 
+// TestBlobsStayForOldReaders replaces large values after a compaction has moved the
+// references to them: a reader from before that compaction still has the values, and
+// their files go when it ends.
+func TestBlobsStayForOldReaders(t *testing.T) {
+	s := quiet(t)
+	compact := func() {
+		flushNow(t, s)
+		if err := s.db.compact(t.Context(), s.db.tables.compaction(0, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeKeys(t, s, "large", 10, blobThreshold+1, false)
+	flushNow(t, s)
+	err := s.View(t.Context(), "n", func(tx storage.Tx) error {
+		writeKeys(t, s, "small", 1, 1, false)
+		compact() // the references go to another table
+		writeKeys(t, s, "large", 10, 1, false)
+		compact() // they are dropped, and that table is removed
+		for i := range 10 {
+			if value, err := tx.Get(fmt.Appendf(nil, "large/%05d", i)); err != nil || len(value) != blobThreshold+1 {
+				return fmt.Errorf("a reader from before: %d bytes, %w", len(value), err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if names, _ := filepath.Glob(filepath.Join(s.db.dir, "*"+blobExtension)); len(names) != 0 {
+		t.Errorf("%d files of large values are left, want none", len(names))
+	}
+}
+
 // TestLogIsTruncated writes large values alone: the log does not keep them all.
 func TestLogIsTruncated(t *testing.T) {
 	s := openDir(t, t.TempDir())

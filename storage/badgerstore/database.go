@@ -42,6 +42,7 @@ type database struct {
 	mem     *memtable
 	imm     *memtable // full, and being written to tables; nil most of the time
 	tables  *tableSet
+	earlier []*tableSet // that snapshots still have, the oldest first
 
 	unlisted bool            // the list of tables cannot be read: only with lost
 	blobs    map[uint64]bool // that tables referred to when they were loaded
@@ -186,25 +187,35 @@ func (d *database) Snapshot(uint64) occ.Snapshot {
 }
 
 // release gives up a table set. Files of tables that are in none any more are removed.
+// Large values stay as long as an earlier set does, whose tables may refer to them.
 func (d *database) release(s *tableSet) {
 	d.mu.Lock()
 	var unused []*table
+	var blobs []uint64
 	if s.refs--; s.refs == 0 {
 		for _, t := range s.all() {
 			if t.refs--; t.refs == 0 {
 				unused = append(unused, t)
 			}
 		}
+		at := slices.Index(d.earlier, s)
+		d.earlier = slices.Delete(d.earlier, at, at+1)
+		if at > 0 {
+			d.earlier[at-1].dropped = append(d.earlier[at-1].dropped, s.dropped...)
+		} else {
+			blobs = s.dropped
+		}
 	}
 	d.mu.Unlock()
+	var err error
 	for _, t := range unused {
-		err := errors.Join(t.close(), os.Remove(filepath.Join(d.dir, tableName(t.id))))
-		for _, id := range t.blobs {
-			err = errors.Join(err, os.Remove(filepath.Join(d.dir, blobName(id))))
-		}
-		if err != nil { // the next start removes it
-			d.log.Warn("badgerstore: a file that is not needed any more could not be removed", "error", err)
-		}
+		err = errors.Join(err, t.close(), os.Remove(filepath.Join(d.dir, tableName(t.id))))
+	}
+	for _, id := range blobs {
+		err = errors.Join(err, os.Remove(filepath.Join(d.dir, blobName(id))))
+	}
+	if err != nil { // the next start removes them
+		d.log.Warn("badgerstore: files that are not needed any more could not be removed", "error", err)
 	}
 }
 
@@ -229,6 +240,8 @@ func (d *database) install(e edit, version uint64, then func()) error {
 	for _, t := range next.all() {
 		t.refs++
 	}
+	old.dropped = e.dropped
+	d.earlier = append(d.earlier, old)
 	d.tables = next
 	then()
 	d.mu.Unlock()

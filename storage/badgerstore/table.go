@@ -61,9 +61,7 @@ type table struct {
 	first, last []byte // keys
 	tombstones  int
 
-	// Guarded by database.mu.
-	refs  int      // table sets that have it
-	blobs []uint64 // to be removed with it: nothing refers to them any more
+	refs int // table sets that have it, guarded by database.mu
 }
 
 func tableName(id uint64) string { return badgertable.IDToFilename(id) }

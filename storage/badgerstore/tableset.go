@@ -24,7 +24,9 @@ const levels = 7
 type tableSet struct {
 	levels [levels][]*table
 
-	refs int // guarded by database.mu
+	// Guarded by database.mu.
+	refs    int
+	dropped []uint64 // large values that later sets do not refer to
 }
 
 // all returns all tables.
@@ -35,6 +37,8 @@ type edit struct {
 	remove []*table
 	add    []*table // to level
 	level  int
+
+	dropped []uint64 // large values that nothing refers to after it
 }
 
 // with returns the set after a change.
