@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/backup"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 // TestDamagedTable flips bytes in a table: the store is not opened, Check says
@@ -219,6 +220,39 @@ func TestEarlierFile(t *testing.T) {
 	}
 	if _, err := Open(Options{Dir: dir}); !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), "the log begins with version") {
 		t.Errorf("Open: %v", err)
+	}
+}
+
+// TestDamagedEndOfLog damages the last record of a log, of which the tables have
+// everything: the store is not opened, as it would be with a log that ends too early, and
+// nothing is lost.
+func TestDamagedEndOfLog(t *testing.T) {
+	dir := t.TempDir()
+	s := openQuiet(t, dir)
+	writeKeys(t, s, "a", 3, 10, false)
+	s.db.imm, s.db.mem = s.db.mem, &memtable{tree: txn.NewTree(), version: s.db.mem.version}
+	if err := s.db.flush(); err != nil {
+		t.Fatal(err)
+	}
+	abandon(t, s, dir)
+	names, err := filepath.Glob(filepath.Join(dir, "*"+logExtension))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("%q, %v, want one segment", names, err)
+	}
+	data, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip(t, dir, "*"+logExtension, bytes.LastIndex(data, []byte("svcr"))+4)
+	if s, err := Open(Options{Dir: dir}); !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), "the log ends with version") {
+		t.Errorf("Open: %v", err)
+		if err == nil {
+			s.Close()
+		}
+	}
+	n, err := Salvage(t.Context(), dir, filepath.Join(t.TempDir(), "new"), func(error) {})
+	if err != nil || n != 3 {
+		t.Errorf("%d records were salvaged, %v, want 3", n, err)
 	}
 }
 

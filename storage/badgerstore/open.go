@@ -205,6 +205,8 @@ func (d *database) loadLog() error {
 		err = fmt.Errorf("badgerstore: %s: %w: the log is missing (files *.log)", d.dir, storage.ErrDamaged)
 	case d.wal.Segments() > 0 && d.wal.First() > d.saved+1 && !d.unlisted:
 		err = fmt.Errorf("badgerstore: %s: %w: the log begins with version %d, and the tables in %s have only those up to %d", d.dir, storage.ErrDamaged, d.wal.First(), listName, d.saved)
+	case d.wal.Segments() > 0 && d.wal.Last() < d.saved:
+		err = fmt.Errorf("badgerstore: %s: %w: the log ends with version %d, and the tables in %s have those up to %d", d.dir, storage.ErrDamaged, d.wal.Last(), listName, d.saved)
 	}
 	if err := d.tolerate(err); err != nil {
 		return err
