@@ -115,7 +115,7 @@ func (s *tableSet) tombstoneCompaction() *compaction {
 	var level int
 	for l, tables := range s.levels {
 		for _, t := range tables {
-			many := t.tombstones >= manyTombstones && 4*t.tombstones >= int(t.t.KeyCount())
+			many := t.tombstones >= manyTombstones && 4*t.tombstones >= t.entries
 			if many && (worst == nil || t.tombstones > worst.tombstones) {
 				worst, level = t, l
 			}

@@ -338,6 +338,37 @@ func TestTableDamagedWhileOpen(t *testing.T) {
 	}
 }
 
+// TestTableCutShortWhileOpen cuts a table short that is in use, which to a mapped file is
+// what a disk that cannot be read is: a read of it is an error and ends no process.
+func TestTableCutShortWhileOpen(t *testing.T) {
+	for name, scan := range map[string]bool{"get": false, "scan": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			fillMuch(t, dir)
+			s := openDir(t, dir)
+			names, _ := filepath.Glob(filepath.Join(dir, "*"+tableExtension))
+			if err := os.Truncate(names[0], 0); err != nil {
+				t.Fatal(err)
+			}
+			err := s.View(t.Context(), "n", func(tx storage.Tx) error {
+				if !scan {
+					_, err := tx.Get([]byte("2000"))
+					return err
+				}
+				for _, err := range tx.Scan(storage.Range{Start: []byte("2000")}) {
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if !errors.Is(err, storage.ErrDamaged) {
+				t.Errorf("%v, want %v", err, storage.ErrDamaged)
+			}
+		})
+	}
+}
+
 // TestCheckChangesNothing checks a store that was killed, with what a crash may leave,
 // and directories that are no stores.
 func TestCheckChangesNothing(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/dgraph-io/badger/v4/options"
 	badgertable "github.com/dgraph-io/badger/v4/table"
@@ -59,6 +60,7 @@ type table struct {
 	t           *badgertable.Table
 	id          uint64
 	first, last []byte // keys
+	entries     int
 	tombstones  int
 
 	refs int // table sets that have it, guarded by database.mu
@@ -68,6 +70,7 @@ func tableName(id uint64) string { return badgertable.IDToFilename(id) }
 
 // openTable opens a table and verifies its index.
 func openTable(dir string, id uint64, cache *blockCache) (t *table, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%.200s", fmt.Sprint(r))
@@ -84,7 +87,7 @@ func openTable(dir string, id uint64, cache *blockCache) (t *table, err error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close(-1))
 	}
-	return &table{t: opened, id: id, first: y.ParseKey(opened.Smallest()), last: y.ParseKey(opened.Biggest())}, nil
+	return &table{t: opened, id: id, entries: int(opened.KeyCount()), first: y.ParseKey(opened.Smallest()), last: y.ParseKey(opened.Biggest())}, nil
 }
 
 // close gives up the table's file, which stays.
@@ -98,9 +101,16 @@ func (t *table) overlaps(first, last []byte) bool {
 	return bytes.Compare(t.first, last) <= 0 && bytes.Compare(first, t.last) <= 0
 }
 
-// mayHave reports whether the table may have a key. The hash is that of keyHash.
-func (t *table) mayHave(key []byte, hash uint32) bool {
-	return t.overlaps(key, key) && !t.t.DoesNotHave(hash)
+// mayHave reports whether the table may have a key, also where its filter cannot be read.
+// The hash is that of keyHash.
+func (t *table) mayHave(key []byte, hash uint32) (found bool) {
+	if !t.overlaps(key, key) {
+		return false
+	}
+	var err error // which a read of the table has, too
+	defer t.recovered(&err, debug.SetPanicOnFault(true))
+	found = true
+	return !t.t.DoesNotHave(hash)
 }
 
 func keyHash(key []byte) uint32 { return y.Hash(key) }
@@ -117,7 +127,8 @@ func (t *table) get(key []byte) (value y.ValueStruct, found bool, err error) {
 }
 
 // verify reads all blocks of the table and reports those that are damaged.
-func (t *table) verify(report func(error) error) error {
+func (t *table) verify(report func(error) error) (err error) {
+	defer t.recovered(&err, debug.SetPanicOnFault(true))
 	for i, key := range t.blocks() {
 		if err := t.verifyBlock(i, key); err != nil {
 			if err := report(err); err != nil {
@@ -132,7 +143,7 @@ func (t *table) verify(report func(error) error) error {
 func (t *table) blocks() []string { return t.t.KeySplits(math.MaxInt, nil) }
 
 func (t *table) verifyBlock(i int, key string) (err error) {
-	defer t.recovered(&err)
+	defer t.recovered(&err, debug.SetPanicOnFault(true))
 	it := t.t.NewIterator(badgertable.NOCACHE)
 	defer it.Close()
 	if it.Seek([]byte(key)); !it.Valid() || string(it.Key()) != key {
@@ -141,9 +152,11 @@ func (t *table) verifyBlock(i int, key string) (err error) {
 	return nil
 }
 
-// recovered turns a panic, badger's reaction to what it does not expect in a table,
-// into an error.
-func (t *table) recovered(err *error) {
+// recovered turns a panic, badger's reaction to what it does not expect in a table, into
+// an error, and a fault as well: files are mapped, and one that cannot be read ends the
+// process otherwise. It is deferred with debug.SetPanicOnFault(true), which it takes back.
+func (t *table) recovered(err *error, onFault bool) {
+	debug.SetPanicOnFault(onFault)
 	if r := recover(); r != nil {
 		*err = damage{file: tableName(t.id), block: -1, reason: fmt.Sprintf("it cannot be read: %.200s", fmt.Sprint(r))}
 	}
@@ -181,7 +194,7 @@ type tableSource struct {
 // Next implements txn.Source. The iterator of badger ends at a block that it cannot
 // read as it does behind the last: where it ends tells them apart.
 func (s *tableSource) Next() (more bool, err error) {
-	defer s.table.recovered(&err)
+	defer s.table.recovered(&err, debug.SetPanicOnFault(true))
 	first := s.key == nil
 	switch {
 	case !first:
