@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 // quiet opens a new store that compacts only when the test does.
@@ -195,6 +196,45 @@ func TestBlobsStayForOldReaders(t *testing.T) {
 	}
 	if names, _ := filepath.Glob(filepath.Join(s.db.dir, "*"+blobExtension)); len(names) != 0 {
 		t.Errorf("%d files of large values are left, want none", len(names))
+	}
+}
+
+// TestCompactionAfterFailedFlush fails the replacing of the list of tables after a flush,
+// and lets a compaction that was under way replace it: what the flush had is still taken
+// from the log.
+func TestCompactionAfterFailedFlush(t *testing.T) {
+	dir := t.TempDir()
+	s := openQuiet(t, dir)
+	for _, prefix := range []string{"a", "b"} {
+		writeKeys(t, s, prefix, 3, 10, false)
+		flushNow(t, s)
+	}
+	writeKeys(t, s, "c", 3, 10, false)
+	s.db.imm, s.db.mem = s.db.mem, &memtable{tree: txn.NewTree(), version: s.db.mem.version}
+	obstacle := filepath.Join(dir, listName+".new")
+	if err := os.MkdirAll(filepath.Join(obstacle, "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.db.flush(); err == nil {
+		t.Fatal("the flush did not fail")
+	}
+	if err := os.RemoveAll(obstacle); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.db.compact(t.Context(), s.db.tables.compaction(0, nil)); err != nil {
+		t.Fatal(err)
+	}
+	abandon(t, s, dir)
+	err := openDir(t, dir).View(t.Context(), "n", func(tx storage.Tx) error {
+		for _, key := range []string{"a/00002", "b/00002", "c/00002"} {
+			if _, err := tx.Get([]byte(key)); err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -225,7 +225,7 @@ func (d *database) release(s *tableSet) {
 func (d *database) install(e edit, version uint64, then func()) error {
 	d.editing.Lock()
 	defer d.editing.Unlock()
-	d.saved = max(d.saved, version)
+	saved := max(d.saved, version)
 	d.mu.Lock()
 	old := d.tables
 	d.mu.Unlock()
@@ -233,9 +233,10 @@ func (d *database) install(e edit, version uint64, then func()) error {
 	if err := syncPath(d.dir); err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(d.dir, listName), encodeList(next, d.saved)); err != nil {
+	if err := writeFile(filepath.Join(d.dir, listName), encodeList(next, saved)); err != nil {
 		return err
 	}
+	d.saved = saved
 	d.mu.Lock()
 	for _, t := range next.all() {
 		t.refs++
