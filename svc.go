@@ -177,7 +177,9 @@ type state struct {
 	files         *files.Service
 	idempotency   *idempotency.Service
 	log           *slog.Logger
-	now           func() time.Time
+	now           func() time.Time           // how long things take
+	dates         func() time.Time           // when objects were made, and when they expire
+	newID         func(prefix string) string // see [Options].NewID
 
 	lifecycle  *lifecycle
 	background sync.WaitGroup
@@ -258,6 +260,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	if o.Now == nil {
 		o.Now = s.store.Now // when objects were made, and when they expire, is as their order is
 	}
+	s.dates, s.newID = o.Now, o.NewID
 	s.files, err = files.New(files.Options{
 		Store: s.store, Cluster: s.cluster, Extractor: o.Extractor, Workers: o.Tuning.Extractions, Timeout: o.Tuning.ExtractionTimeout,
 		Now: o.Now, NewID: o.NewID, Log: s.log,
