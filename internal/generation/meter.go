@@ -81,8 +81,8 @@ func (c *counter) count(event model.Event) (usage bool) {
 	return false
 }
 
-// usage is what the backend has told, and where the answer was cut before it
-// could tell all, no less than what was seen of it.
+// usage is what the backend has told, and where the answer was cut before it told
+// anything, no less than what was seen of it.
 func (c *counter) usage() model.Usage {
 	u := c.told
 	if c.finished || !c.begun {
@@ -91,7 +91,9 @@ func (c *counter) usage() model.Usage {
 	if u.InputTokens == 0 {
 		u.InputTokens = model.PromptTextTokens(c.req, model.LeastTokens)
 	}
-	u.OutputTokens = max(u.OutputTokens, c.generated)
+	if u.OutputTokens == 0 {
+		u.OutputTokens = c.generated
+	}
 	if c.req.MaxTokens > 0 {
 		u.OutputTokens = min(u.OutputTokens, max(c.req.MaxTokens, c.told.OutputTokens))
 	}

@@ -96,6 +96,9 @@ func (b *Backend) checkPrompt(ctx context.Context, t *target, req *model.Request
 			return 0
 		})
 	})
+	if p.bytes > 0 {
+		t.facts.learn(func(k *known) { k.perByte = lower(k.perByte, float64(told)/float64(p.bytes)) })
+	}
 	doubtful := p.bytes > cutTokens && p.bytes > manyBytes*told
 	learns := p.bytes <= ratioBytes && t.tokenizer.missing.Load() && t.answers.Add(1)%ratioEvery == 1
 	if told < leastCut || !doubtful && !learns {

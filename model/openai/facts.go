@@ -26,6 +26,10 @@ type known struct {
 	unforced bool            // tool_choice does not make the model call a tool
 	ratio    float64
 
+	// The fewest tokens that the server counted lately, for each byte of a prompt and
+	// for each event of an answer; 0: not found out.
+	perByte, perPiece float64
+
 	noReasoning bool   // the server refuses messages that have reasoning
 	reasoningAs string // how it sends reasoning: the name of a field, or thinkOpen for in the text; empty: not found out
 

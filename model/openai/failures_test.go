@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -271,6 +272,32 @@ func TestUsageThatIsNone(t *testing.T) {
 				t.Errorf("got %+v, %v, want %+v", a.usage, a.err, c.want)
 			}
 		})
+	}
+}
+
+// TestAnAnswerThatIsLeftCostsNoMoreThanAWholeOne has a server that counts fewer tokens
+// than it sends events, and than a prompt seems to have. An answer that the caller
+// leaves after two thirds is counted as the server has counted the one before it.
+func TestAnAnswerThatIsLeftCostsNoMoreThanAWholeOne(t *testing.T) {
+	const pieces = 60
+	stream := slices.Repeat([]string{delta(`{"content":"one "}`)}, pieces)
+	stream = append(stream, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`,
+		`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":24}}`, "[DONE]")
+	b := (&double{intercept: events(stream...)}).serve(t).backend(t)
+	req := ask("How many words of this prompt does the server count as tokens?")
+	whole := model.Usage{InputTokens: 3, OutputTokens: 24}
+	if a := fold(t.Context(), b, req); a.usage != whole {
+		t.Fatalf("got %+v, want %+v", a.usage, whole)
+	}
+	var meter generation.Meter
+	seen := 0
+	for range generation.Stream(t.Context(), b, req, nil, &meter) {
+		if seen++; seen > pieces*2/3 {
+			break
+		}
+	}
+	if got, want := meter.Usage(), (model.Usage{InputTokens: 3, OutputTokens: 16}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -199,6 +200,10 @@ func (a *answer) attempt(ctx context.Context, t *target) error {
 		a.calls.only = a.req.ToolChoice.Name
 	}
 	if err = a.read(x); err == nil && a.counted {
+		if !a.whole && a.pieces > 0 {
+			perPiece := min(1, float64(a.usage.OutputTokens)/float64(a.pieces))
+			t.facts.learn(func(k *known) { k.perPiece = lower(k.perPiece, perPiece) })
+		}
 		err = a.backend.checkPrompt(ctx, t, a.req, a.usage.InputTokens)
 	}
 	if a.begun {
@@ -505,15 +510,15 @@ func (a *answer) spend(err error) {
 	}
 	if a.usage.InputTokens == 0 || a.usage.OutputTokens == 0 || a.since > 0 {
 		const tokenBytes = 4 // about as many, and no event has less than one
-		input, output := model.PromptTextTokens(a.req, model.LeastTokens), a.pieces
+		input, output, since := a.leastTokens()
 		if whole, late := a.promptEstimate(err); late == nil {
-			input, output = whole, max(a.pieces, a.size/tokenBytes)
+			input, output, since = whole, max(a.pieces, a.size/tokenBytes), a.since
 		}
 		if a.usage.InputTokens == 0 {
 			a.usage.InputTokens = input
 		}
 		if a.usage.OutputTokens > 0 {
-			output = a.usage.OutputTokens + a.since // an early count has not all
+			output = a.usage.OutputTokens + since // an early count has not all
 		}
 		if a.req.MaxTokens > 0 {
 			output = min(output, max(a.req.MaxTokens, a.usage.OutputTokens))
@@ -521,6 +526,28 @@ func (a *answer) spend(err error) {
 		a.usage.OutputTokens = output
 	}
 	a.spent = a.spent.Add(a.usage)
+}
+
+// leastTokens returns how many tokens the prompt has, the answer, and what came of it
+// since the server counted, by the fewest that it has counted lately.
+func (a *answer) leastTokens() (input, output, since int) {
+	k := a.target.facts.get()
+	input = model.PromptTextTokens(a.req, model.LeastTokens)
+	if k.perByte > 0 {
+		bytes := model.PromptTextTokens(a.req, func(s string) int { return len(s) })
+		input = min(input, int(k.perByte*float64(bytes)))
+	}
+	perPiece := cmp.Or(k.perPiece, 1)
+	return input, int(perPiece * float64(a.pieces)), int(perPiece * float64(a.since))
+}
+
+// lower returns the lowest of the values lately where least was that before value
+// came; 0 is none. One that is higher raises it slowly.
+func lower(least, value float64) float64 {
+	if least == 0 || value < least {
+		return value
+	}
+	return least + (value-least)/64
 }
 
 // promptEstimate estimates the tokens of the prompt of an answer that ended with
