@@ -117,6 +117,8 @@ type state struct {
 	compactEvery int          // entries that wait in lanes before they are compacted
 	compactions  chan *ledger // ledgers that are due
 
+	unpaid chan *posting // charges that the store did not take
+
 	stop    chan struct{} // closed to end the background goroutine
 	stopped chan struct{} // closed when it has ended
 	closing sync.Once
@@ -167,6 +169,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		o.NewID = ids.New
 	}
 	s.now, s.newID, s.log = o.Now, o.NewID, cmp.Or(o.Log, slog.Default())
+	s.unpaid = make(chan *posting, maxUnpaid)
 	s.limits = limits.New(s.store, s.cluster, func() time.Time { return s.now() })
 	if err := s.defaultPrices.check(); err != nil {
 		return nil, err
@@ -192,6 +195,7 @@ func (s *Service) Close() error {
 		s.watchdog.wg.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
 		defer cancel()
+		s.dropUnpaid(ctx)
 		err = s.flushLastUsed(ctx)
 		if s.joined {
 			err = errors.Join(err, s.cluster.Close())
@@ -227,6 +231,7 @@ func (s *Service) work(ctx context.Context) {
 			s.background(ctx, "use of limits", s.limits.Exchange)
 		case <-tick.C:
 			s.background(ctx, "last use of keys", s.flushLastUsed)
+			s.background(ctx, "charges that the store did not take", s.writeUnpaid)
 		case <-counting.C:
 			s.countDue(ctx, math.MaxInt)
 		}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
@@ -116,5 +118,41 @@ func TestAnEntryInDoubtIsFoundBehindManyOthers(t *testing.T) {
 		store.doubt = true
 		spend(t, s, c, 10)
 		wantBalance(t, withUnitPrices(newService(t, store.Store)), c.Organization, Dollar-10-others)
+	})
+}
+
+// away is a store that takes no write while it is away.
+type away struct {
+	storage.Store
+	is atomic.Bool
+}
+
+func (a *away) Update(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
+	if a.is.Load() {
+		return storage.ErrUnavailable
+	}
+	return a.Store.Update(ctx, ns, fn)
+}
+
+// TestWhatTheStoreDidNotTakeIsChargedOnceItDoes has a store that is away for longer
+// than a charge is tried.
+func TestWhatTheStoreDidNotTakeIsChargedOnceItDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &away{Store: memstore.New()}
+		defer store.Close()
+		s := withUnitPrices(newService(t, store))
+		c := Caller{Organization: newOrganization(t, s, Dollar).ID}
+		store.is.Store(true)
+		for range 2 {
+			s.ChargeCut(t.Context(), c, tokens(10))
+		}
+		time.Sleep(time.Hour)
+		wantBalance(t, s, c.Organization, Dollar)
+		store.is.Store(false)
+		time.Sleep(2 * lastUsedEvery)
+		wantBalance(t, s, c.Organization, Dollar-20)
+		if got := sumOfEntries(t, store, c.Organization); got != Dollar-20 {
+			t.Errorf("the entries sum to %v", got)
+		}
 	})
 }

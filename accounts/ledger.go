@@ -297,18 +297,30 @@ const (
 // billed once: where an entry pays for it already, and all else was written with
 // that, post writes nothing.
 func (s *Service) post(ctx context.Context, c Caller, e Entry, also func(storage.Tx) error) (Entry, error) {
-	l := s.ledger(e.Organization)
-	p := &posting{service: s, ledger: l, caller: c, entry: e, also: also}
+	return s.posting(c, e, also).post(ctx)
+}
+
+func (s *Service) posting(c Caller, e Entry, also func(storage.Tx) error) *posting {
+	return &posting{service: s, ledger: s.ledger(e.Organization), caller: c, entry: e, also: also}
+}
+
+// post tries to write the entry until it is written, or for postFor.
+func (p *posting) post(ctx context.Context) (Entry, error) {
 	for begun := time.Now(); ; {
 		err := p.try(ctx)
-		away := errors.Is(err, storage.ErrUnknown) || e.Type == EntryCharge && errors.Is(err, storage.ErrUnavailable)
 		if err == nil {
 			return p.entry, nil
 		}
-		if !away || time.Since(begun) > postFor || !background.Sleep(ctx, postEvery) {
+		if !p.storeAway(err) || time.Since(begun) > postFor || !background.Sleep(ctx, postEvery) {
 			return Entry{}, err
 		}
 	}
+}
+
+// storeAway reports whether a later try may write the entry that err kept this one
+// from writing.
+func (p *posting) storeAway(err error) bool {
+	return errors.Is(err, storage.ErrUnknown) || p.entry.Type == EntryCharge && errors.Is(err, storage.ErrUnavailable)
 }
 
 // posting is an entry that is being written.

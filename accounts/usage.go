@@ -60,30 +60,56 @@ func (s *Service) Charge(ctx context.Context, c Caller, use Use, also func(stora
 	if s.own != nil {
 		return s.chargeCustom(ctx, c, use, also)
 	}
-	cost, err := s.Cost(use)
+	p, err := s.charge(c, use, also)
 	if err != nil {
 		return Entry{}, err
 	}
+	return p.post(ctx)
+}
+
+// charge returns the entry of a use, which is to be posted.
+func (s *Service) charge(c Caller, use Use, also func(storage.Tx) error) (*posting, error) {
+	cost, err := s.Cost(use)
+	if err != nil {
+		return nil, err
+	}
 	s.spendTokens(c, use) // whether or not it can be written, it was used
-	return s.post(ctx, c, Entry{
+	return s.posting(c, Entry{
 		Organization: c.Organization,
 		Key:          c.Key,
 		Type:         EntryCharge,
 		Amount:       -cost,
 		Use:          use,
-	}, also)
+	}, also), nil
 }
 
 // ChargeCut charges what a call used that has failed or was given up, if it is
 // anything. Who made the call has another error to be told, or has gone, so ctx may
-// have ended, and an error here is logged.
+// have ended, and an error here is logged. A charge that the store does not take is
+// written once it does, as long as the process lives.
 func (s *Service) ChargeCut(ctx context.Context, c Caller, use Use) {
 	if use.InputTokens == 0 && use.OutputTokens == 0 {
 		return
 	}
-	if _, err := s.Charge(context.WithoutCancel(ctx), c, use, nil); err != nil {
-		s.log.ErrorContext(ctx, "accounts: usage of a failed call was not charged", "organization", c.Organization, "use", use, "err", err)
+	if err := s.chargeCut(context.WithoutCancel(ctx), c, use); err != nil {
+		s.logUnpaid(ctx, c.Organization, use, err)
 	}
+}
+
+func (s *Service) chargeCut(ctx context.Context, c Caller, use Use) error {
+	if s.own != nil {
+		_, err := s.chargeCustom(ctx, c, use, nil)
+		return err
+	}
+	p, err := s.charge(c, use, nil)
+	if err != nil {
+		return err
+	}
+	_, err = p.post(ctx)
+	if p.storeAway(err) && s.keepUnpaid(p) {
+		return nil
+	}
+	return err
 }
 
 // Usage returns a page of an organization's charges, 1 to 1,000, in the order

@@ -57,7 +57,7 @@ func (t *turn) saveReduced(ctx context.Context, err error) error {
 			return nil
 		}
 		if readErr != nil {
-			t.logUncharged(ctx) // to charge it again might be to charge it twice
+			t.o.Accounts.ChargeCut(ctx, t.caller, t.use()) // once, if it turns out to be stored
 			return errors.Join(err, readErr)
 		}
 	}
@@ -72,11 +72,8 @@ func (t *turn) saveReduced(ctx context.Context, err error) error {
 	}
 	t.saving.enabled = false
 	t.response.Echo.Unstored = true
-	chargeErr := t.save(ctx)
-	if chargeErr != nil {
-		t.logUncharged(ctx)
-	}
-	return errors.Join(err, chargeErr)
+	t.o.Accounts.ChargeCut(ctx, t.caller, t.use())
+	return err
 }
 
 // isStored reports whether the turn is stored as it has ended.
@@ -86,12 +83,6 @@ func (t *turn) isStored(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return err == nil && !stored.Running, err
-}
-
-// logUncharged tells the operator what may not have been charged.
-func (t *turn) logUncharged(ctx context.Context) {
-	t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: usage could not be charged, or nobody knows whether it was",
-		slog.String("organization", t.caller.Organization), slog.Any("use", t.use()))
 }
 
 // settle charges what a turn has used that came to no end of its own, unless that
