@@ -19,7 +19,7 @@ const module = "github.com/seed-506d8e5d/svc"
 // Imports run downwards: cmd, httpapi, svc, the domain packages, and what they
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
-	"cmd/svcd": {"", "cmd/svcd/internal/cli", "console", "driver", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
+	"cmd/svcd": {"", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
 		"files", "telemetry", "internal/background"},
 	"cmd/svcd/internal/cli": {"accounts", "client", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
 		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
@@ -76,6 +76,7 @@ var edges = map[string][]string{
 	"storage/storagetest":      {"driver", "storage"},
 
 	"driver":              {},
+	"egress":              {},
 	"fault":               {},
 	"page":                {"fault", "storage"},
 	"internal/background": {},
@@ -99,7 +100,7 @@ var edges = map[string][]string{
 // below httpapi knows HTTP but the clients, and nothing but the programs knows
 // flags.
 var restricted = map[string][]string{
-	"net/http": {"client", "cmd/svcd", "cmd/svcd/internal/cli", "console", "examples", "httpapi", "internal/status", "model/llamaserver", "model/openai", "responses/websearch", "telemetry"},
+	"net/http": {"client", "cmd/svcd", "cmd/svcd/internal/cli", "console", "egress", "examples", "httpapi", "internal/status", "model/llamaserver", "model/openai", "responses/websearch", "telemetry"},
 	"flag":     {"cmd/svcd", "cmd/svcd/internal/cli", "examples"},
 	"os/exec":  {"cmd/svcd", "files", "model/llamaserver", "storage/pgstore/pgtest"},
 }

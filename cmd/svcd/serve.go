@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/cmd/svcd/internal/cli"
 	"github.com/seed-506d8e5d/svc/console"
+	"github.com/seed-506d8e5d/svc/egress"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model/llamaserver"
@@ -123,7 +125,12 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 		options.Backend = backend
 	}
 	if c.search != "" {
-		options.Search = &websearch.SearXNG{URL: c.search}
+		address, err := url.Parse(c.search)
+		if err != nil {
+			return nil, "", fmt.Errorf("-search: %w", err)
+		}
+		guard := egress.New(egress.Options{Hosts: []string{address.Hostname()}, Redirects: egress.SameHost, MaxBytes: 8 << 20, Timeout: -1})
+		options.Search = &websearch.SearXNG{URL: c.search, HTTP: guard.Client()}
 	}
 	if service, err = svc.New(ctx, options); err != nil {
 		return nil, "", err
