@@ -2,6 +2,7 @@ package svc
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
@@ -81,12 +82,12 @@ func (s *Service) forget(ctx context.Context, o accounts.Kept) error {
 	for _, kind := range []struct {
 		days int
 		old  func(before int64, p Page) (ids []string, next string, err error)
-		drop func(id string) error
+		drop func(ids []string) error
 	}{
-		{o.Retention.Completions, s.oldCompletions(ctx, caller), func(id string) error { return s.DeleteChatCompletion(ctx, caller, id) }},
-		{o.Retention.Responses, s.oldResponses(ctx, caller), func(id string) error { return s.DeleteResponse(ctx, caller, id) }},
-		{o.Retention.Conversations, s.idleConversations(ctx, caller), func(id string) error { return s.DeleteConversation(ctx, caller, id) }},
-		{o.Retention.Files, s.oldFiles(ctx, caller), func(id string) error { return s.DeleteFile(ctx, caller, id) }},
+		{o.Retention.Completions, s.oldCompletions(ctx, caller), func(ids []string) error { return s.chat.DeleteMany(ctx, caller, ids) }},
+		{o.Retention.Responses, s.oldResponses(ctx, caller), func(ids []string) error { return s.responses.DeleteMany(ctx, caller, ids) }},
+		{o.Retention.Conversations, s.idleConversations(ctx, caller), each(func(id string) error { return s.DeleteConversation(ctx, caller, id) })},
+		{o.Retention.Files, s.oldFiles(ctx, caller), each(func(id string) error { return s.DeleteFile(ctx, caller, id) })},
 	} {
 		if kind.days == 0 {
 			continue
@@ -97,8 +98,8 @@ func (s *Service) forget(ctx context.Context, o accounts.Kept) error {
 			if err != nil {
 				return err
 			}
-			for _, id := range ids {
-				if err := kind.drop(id); err != nil && fault.From(err).Kind != fault.NotFound {
+			for some := range slices.Chunk(ids, forgetAtOnce) {
+				if err := kind.drop(some); err != nil {
 					return err
 				}
 			}
@@ -109,6 +110,21 @@ func (s *Service) forget(ctx context.Context, o accounts.Kept) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// forgetAtOnce is how many objects are deleted in one transaction.
+const forgetAtOnce = 25
+
+// each deletes one object at a time. One that is not there is no error.
+func each(drop func(id string) error) func(ids []string) error {
+	return func(ids []string) error {
+		for _, id := range ids {
+			if err := drop(id); err != nil && !fault.Is(err, fault.NotFound) {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // The lists of what is old, oldest first: IDs, and the cursor to go on behind.

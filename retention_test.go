@@ -3,7 +3,9 @@ package svc_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
@@ -203,4 +206,53 @@ func (k *keeper) left(caller svc.Caller) (n int) {
 		k.Fatal(err)
 	}
 	return n
+}
+
+// counting is a store that counts write transactions.
+type counting struct {
+	storage.Store
+	updates atomic.Int64
+}
+
+func (c *counting) Update(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
+	c.updates.Add(1)
+	return c.Store.Update(ctx, ns, fn)
+}
+
+// TestExpiredResponsesAreDeletedTogether sweeps a hundred responses in a few
+// transactions.
+func TestExpiredResponsesAreDeletedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &counting{Store: memstore.New()}
+		service, err := svc.New(t.Context(), svc.Options{Store: store, Backend: modeltest.New(slices.Repeat([]modeltest.Answer{modeltest.Text("Yes.")}, 100)...)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		defer service.Close()
+		o, err := service.CreateOrganization(t.Context(), accounts.NewOrganization{Name: "some", Credits: accounts.Dollar, Retention: accounts.Retention{Responses: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		caller, err := service.CallerFor(t.Context(), o.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 100 {
+			if _, err := service.CreateResponse(t.Context(), caller, &responses.Request{Model: model.DefaultGenerator, Input: responses.Text("Hello")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := store.updates.Load()
+		time.Sleep(25 * time.Hour)
+		synctest.Wait()
+		swept := store.updates.Load() - before
+		left, err := service.Responses(t.Context(), caller, svc.Page{})
+		if err != nil || len(left.Items) != 0 {
+			t.Fatalf("%d responses are left, %v", len(left.Items), err)
+		}
+		if swept > 20 {
+			t.Errorf("%d write transactions", swept)
+		}
+	})
 }

@@ -185,20 +185,35 @@ func (s *Service) Update(ctx context.Context, caller accounts.Caller, id string,
 
 // Delete removes a stored completion and the messages of its request.
 func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string) error {
+	return s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error { return remove(tx, id) })
+}
+
+// DeleteMany deletes completions in one transaction. Those that are not there are no
+// error.
+func (s *Service) DeleteMany(ctx context.Context, caller accounts.Caller, ids []string) error {
 	return s.store.Update(ctx, caller.Namespace(), func(tx storage.Tx) error {
-		storage.UseReserve(tx)
-		c, err := get(tx, id)
-		if err != nil {
-			return err
+		for _, id := range ids {
+			if err := remove(tx, id); err != nil && !fault.Is(err, fault.NotFound) {
+				return err
+			}
 		}
-		if err := setTags(tx, id, c.Metadata, nil); err != nil {
-			return err
-		}
-		if err := tx.Delete(recordKey(id)); err != nil {
-			return err
-		}
-		return tx.Delete(messagesKey(id))
+		return nil
 	})
+}
+
+func remove(tx storage.Tx, id string) error {
+	storage.UseReserve(tx)
+	c, err := get(tx, id)
+	if err != nil {
+		return err
+	}
+	if err := setTags(tx, id, c.Metadata, nil); err != nil {
+		return err
+	}
+	if err := tx.Delete(recordKey(id)); err != nil {
+		return err
+	}
+	return tx.Delete(messagesKey(id))
 }
 
 // get reads a stored completion.

@@ -270,26 +270,40 @@ func turnWithin(tx storage.Tx, id string) (Turn, Conversation, error) {
 // contain them; those of a turn that failed are in none and go with it. The
 // error is NotFound.
 func (s *Service) DeleteTurn(ctx context.Context, caller accounts.Caller, id string) error {
+	return s.update(ctx, caller, func(tx storage.Tx) error { return deleteTurn(tx, id) })
+}
+
+// DeleteTurns deletes turns in one transaction. Those that are not there are no error.
+func (s *Service) DeleteTurns(ctx context.Context, caller accounts.Caller, ids []string) error {
 	return s.update(ctx, caller, func(tx storage.Tx) error {
-		t, err := getTurn(tx, id)
-		if err != nil {
-			return err
-		}
-		if t.Incomplete {
-			if err := removeAll(tx, incompleteItemsOf(t.Conversation, id)); err != nil {
+		for _, id := range ids {
+			if err := deleteTurn(tx, id); err != nil && !fault.Is(err, fault.NotFound) {
 				return err
 			}
 		}
-		if err := removeAll(tx, eventsOf(t.Conversation, id)); err != nil {
-			return err
-		}
-		if t.Running {
-			if err := tx.Delete(leaseKey(id)); err != nil {
-				return err
-			}
-		}
-		return tx.Delete(turnKey(id))
+		return nil
 	})
+}
+
+func deleteTurn(tx storage.Tx, id string) error {
+	t, err := getTurn(tx, id)
+	if err != nil {
+		return err
+	}
+	if t.Incomplete {
+		if err := removeAll(tx, incompleteItemsOf(t.Conversation, id)); err != nil {
+			return err
+		}
+	}
+	if err := removeAll(tx, eventsOf(t.Conversation, id)); err != nil {
+		return err
+	}
+	if t.Running {
+		if err := tx.Delete(leaseKey(id)); err != nil {
+			return err
+		}
+	}
+	return tx.Delete(turnKey(id))
 }
 
 func removeAll(tx storage.Tx, prefix []byte) error {

@@ -175,6 +175,12 @@ func (s *Service) Delete(ctx context.Context, caller accounts.Caller, id string)
 	return s.o.Conversations.DeleteTurn(ctx, caller, id)
 }
 
+// DeleteMany deletes responses in one transaction. Those that are not there are no
+// error.
+func (s *Service) DeleteMany(ctx context.Context, caller accounts.Caller, ids []string) error {
+	return s.o.Conversations.DeleteTurns(ctx, caller, ids)
+}
+
 // InputItems returns a page of the input of a stored response: what was sent
 // with it, without the history. The error is NotFound.
 func (s *Service) InputItems(ctx context.Context, caller accounts.Caller, id string, p page.Params) (page.Page[conversations.Item], error) {
