@@ -65,6 +65,14 @@ func TestDecideIsResumed(t *testing.T) {
 			getenv: func(string) string { return "" }, stdout: io.Discard, stderr: io.Discard}
 		return env.run(t.Context())
 	}
+	if err := os.WriteFile(out, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := environment{args: []string{"decide", "-url", server.URL, "-key", "k", "-questions", questions, "-out", out, in},
+		getenv: func(string) string { return "" }, stdout: io.Discard, stderr: io.Discard}
+	if err := again.run(t.Context()); err == nil || !strings.Contains(err.Error(), "exists already: go on behind its rows with -resume") {
+		t.Fatalf("a file that is there: %v", err)
+	}
 	for i := 1; i <= 4; i++ {
 		stop.Store(int64(*decideRows * i / 6))
 		if err := run(); err == nil || !strings.Contains(err.Error(), "Enough.") {

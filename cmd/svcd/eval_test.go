@@ -39,8 +39,10 @@ func judge(t *testing.T) *httptest.Server {
 		if req.State.Text == "a" {
 			a, yes = 0.9, 0.8
 		}
-		level := 0.75 // of the first level asked
+		level := 0.75                                 // of the first level asked
+		raw := `,"raw":{"noul":0.6,"confidence":0.6}` // of the noul by the model that is calibrated
 		if req.Model == "first" {
+			raw = ""
 			a = 0.1
 			if strings.HasPrefix(string(req.Questions.C.Criteria), `{"a"`) {
 				a = 0.9
@@ -48,8 +50,8 @@ func judge(t *testing.T) *httptest.Server {
 		} else if strings.HasPrefix(string(req.Questions.C.Criteria), `{"b"`) {
 			level = 0.25
 		}
-		fmt.Fprintf(w, `{"answers":{"c":{"type":"choice","probabilities":{"a":%v,"b":%v}},"n":{"type":"noul","noul":%v},`+
-			`"s":{"type":"score","probabilities":{"0":%v,"1":%v}}},"usage":{"input_tokens":1000000,"output_tokens":0}}`, a, 1-a, yes, level, 1-level)
+		fmt.Fprintf(w, `{"answers":{"c":{"type":"choice","probabilities":{"a":%v,"b":%v}},"n":{"type":"noul","noul":%v%s},`+
+			`"s":{"type":"score","probabilities":{"0":%v,"1":%v}}},"usage":{"input_tokens":1000000,"output_tokens":0}}`, a, 1-a, yes, raw, level, 1-level)
 	}))
 	t.Cleanup(server.Close)
 	return server
@@ -88,12 +90,14 @@ func TestEval(t *testing.T) {
 		"\nECE 0.4 [",                //
 		"] 0.1 [0.1, 0.1] -0.3 [",    //
 		"\nAUROC 0.5 [0.5, 0.5] 0.5", // one confidence
-		"\ncoverage at 5 % error 0 [0, 0] 1 [1, 1] 1 [1, 1]\nflips by order 1 [1, 1] 0 [0, 0] -1 [-1, -1]\ncost per row, $ 2 [2, 2] 2 [2, 2] 0 [0, 0]\n",
+		"\ncoverage at 5 % error 0 [0, 0] 1 [1, 1] 1 [1, 1]\nflips by order 1 [1, 1] 0 [0, 0] -1 [-1, -1]\ncost per 1,000 rows, $ 2000 [2000, 2000] 2000 [2000, 2000] 0 [0, 0]\n",
 		"\nconfidence, first rows mean right\n0.9–1.0 40 0.900 0.500\n",
-		"\nn: 40 rows, 1 more that a model refused\n",
-		"flips by order – – –\n", // a noul has one order
+		"\nright, answered a b\na 20 0\nb 20 0\nmost confident errors confidence answer right state\nrow 3 0.900 a b {\"Text\":\"b\"}\nrow 5 0.900 ",
+		"\nn: 40 rows, 1 more that a model refused\nfirst sure, raw sure sure, raw − first sure − first sure − sure, raw\naccuracy 1 [1, 1] 0.5 [",
+		"flips by order – – – – – –\n", // a noul has one order
+		"\nconfidence, sure, raw rows mean right\n0.6–0.7 40 0.600 0.500\nright, answered true false\ntrue 20 0\nfalse 20 0\n",
 		"\ns: 20 rows\n",
-		"flips by order 1 [1, 1] 0 [0, 0] -1 [-1, -1]\ncost per row, $ 2 [2, 2] 2 [2, 2] 0 [0, 0]\nconfidence, first rows mean right\n0.7–0.8 20 0.750 1.000\n",
+		"flips by order 1 [1, 1] 0 [0, 0] -1 [-1, -1]\ncost per 1,000 rows, $ 2000 [2000, 2000] 2000 [2000, 2000] 0 [0, 0]\nconfidence, first rows mean right\n0.7–0.8 20 0.750 1.000\n",
 	} {
 		if !strings.Contains(got.String(), want) {
 			t.Errorf("%q is not in\n%s", want, got.String())
@@ -103,7 +107,7 @@ func TestEval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if circles := strings.Count(string(html), "<circle "); circles != 6 || !strings.Contains(string(html), `cx="180" cy="100"`) || strings.Contains(string(html), "http") {
+	if circles := strings.Count(string(html), "<circle "); circles != 7 || !strings.Contains(string(html), `cx="180" cy="100"`) || !strings.Contains(string(html), `<text x="50" y="215" text-anchor="middle" font-size="11">0.25</text>`) || strings.Contains(string(html), "http") {
 		t.Errorf("%d circles in\n%s", circles, html)
 	}
 	// A run that broke off goes on where it was.

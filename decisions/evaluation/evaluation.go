@@ -24,7 +24,7 @@ type Case struct {
 }
 
 // Metrics are the names of what is computed, in the order of [Result.Metrics].
-var Metrics = []string{"accuracy", "chance-corrected", "ECE", "Brier", "NLL", "AUROC", "coverage at 5 % error", "flips by order", "cost per row, $", "latency, s"}
+var Metrics = []string{"accuracy", "chance-corrected", "ECE", "Brier", "NLL", "AUROC", "coverage at 5 % error", "flips by order", "cost per 1,000 rows, $", "latency, s"}
 
 // TargetError is the error rate that coverage is computed for.
 const TargetError = 0.05
@@ -109,8 +109,38 @@ func values(cases []Case) []float64 {
 		flips, cost, latency = flips+c.Flipped, cost+c.Cost, latency+c.Latency
 	}
 	n := float64(len(cases))
-	return []float64{m.Accuracy, m.OverGuess, m.ECE, m.Brier, m.NLL, m.AUROC, coverage(all, TargetError), flips / n, cost / n, latency / n}
+	return []float64{m.Accuracy, m.OverGuess, m.ECE, m.Brier, m.NLL, m.AUROC, coverage(all, TargetError), flips / n, 1000 * cost / n, latency / n}
 }
+
+// Confusion counts the answers to cases with that many options: the first index is
+// the right one, the second the likeliest.
+func Confusion(cases []Case, options int) [][]int {
+	counts := make([][]int, options)
+	for i := range counts {
+		counts[i] = make([]int, options)
+	}
+	for _, c := range cases {
+		counts[c.Row.Right][likeliest(c.Row.P)]++
+	}
+	return counts
+}
+
+// Errors returns the indices of at most n cases whose likeliest answer is wrong, the
+// most confident first.
+func Errors(cases []Case, n int) []int {
+	var wrong []int
+	for i, c := range cases {
+		if likeliest(c.Row.P) != c.Row.Right {
+			wrong = append(wrong, i)
+		}
+	}
+	slices.SortStableFunc(wrong, func(a, b int) int {
+		return cmp.Compare(slices.Max(cases[b].Row.P), slices.Max(cases[a].Row.P))
+	})
+	return wrong[:min(n, len(wrong))]
+}
+
+func likeliest(p []float64) int { return slices.Index(p, slices.Max(p)) }
 
 // coverage returns the largest share of the rows, the most confident ones, of
 // which no larger share than rate is wrong. Rows of one confidence are not parted.
@@ -118,7 +148,7 @@ func coverage(all []calibration.Row, rate float64) float64 {
 	type outcome struct{ confidence, wrong float64 }
 	sorted := make([]outcome, len(all))
 	for i, row := range all {
-		top := slices.Index(row.P, slices.Max(row.P))
+		top := likeliest(row.P)
 		sorted[i].confidence = row.P[top]
 		if top != row.Right {
 			sorted[i].wrong = 1

@@ -68,7 +68,7 @@ func TestCompare(t *testing.T) {
 	if flips := results[0].Metrics[7]; !math.IsNaN(flips.Value) || !math.IsNaN(flips.Low) {
 		t.Errorf("flips of a question asked once: %+v", flips)
 	}
-	if results[0].Metrics[8] != (Interval{2, 2, 2}) || results[0].Metrics[9] != (Interval{3, 3, 3}) {
+	if results[0].Metrics[8] != (Interval{2000, 2000, 2000}) || results[0].Metrics[9] != (Interval{3, 3, 3}) {
 		t.Errorf("got %+v", results[0].Metrics)
 	}
 	if len(differences) != 3 || differences[0].Metrics[0] != (Interval{}) {

@@ -69,11 +69,12 @@ type evalRow struct {
 }
 
 // evalAnswer is a model's answer about a row: the probabilities of each question's
-// options, and those with the options reversed. OK is false where the model
-// refused the row.
+// options, those without the calibration, null where there is none, and those with
+// the options reversed. OK is false where the model refused the row.
 type evalAnswer struct {
 	OK       bool        `json:"ok"`
 	P        [][]float64 `json:"p,omitempty"`
+	Raw      [][]float64 `json:"raw,omitempty"`
 	Reversed [][]float64 `json:"reversed,omitempty"`
 	Tokens   int         `json:"tokens"`
 	Latency  float64     `json:"latency"`
@@ -108,9 +109,10 @@ func (e *evaluating) run(ctx context.Context, s *session, args []string) error {
 			return fmt.Errorf("%s: %w", e.model, err)
 		}
 	}
-	report := evalReport{Models: models, Rows: len(rows), price: e.price}
+	report := evalReport{Rows: len(rows)}
 	for i := range e.asked {
-		report.add(&e.asked[i], i, rows, answers)
+		found, refused := e.cases(i, models, rows, answers)
+		report.add(&e.asked[i], found, refused, rows)
 	}
 	if err := report.print(e.Stdout); err != nil {
 		return err
@@ -310,80 +312,122 @@ func (e *evaluating) askOne(ctx context.Context, state, reversed json.RawMessage
 		return evalAnswer{}, err
 	}
 	a := evalAnswer{OK: true, Tokens: one.tokens, Latency: one.took.Seconds()}
-	if a.P, err = e.probabilities(one.answers, false); err != nil || reversed == nil {
+	if a.P, a.Raw, err = e.probabilities(one.answers, false); err != nil || reversed == nil {
 		return a, err
 	}
 	other, err := e.ask(ctx, reversed, state)
 	if err != nil || other.refused {
 		return evalAnswer{}, err
 	}
-	a.Reversed, err = e.probabilities(other.answers, true)
+	a.Reversed, _, err = e.probabilities(other.answers, true)
 	return a, err
 }
 
+// evalNumbers are the probabilities of an answer.
+type evalNumbers struct {
+	Noul          *float64
+	Probabilities map[string]float64
+}
+
 // probabilities reads those of each question's options, in the order of
-// evalQuestion.options. The levels of a scale that was asked reversed are counted
-// from its other end.
-func (e *evaluating) probabilities(answers json.RawMessage, reversed bool) ([][]float64, error) {
+// evalQuestion.options, and those without the calibration. The levels of a scale that
+// was asked reversed are counted from its other end.
+func (e *evaluating) probabilities(answers json.RawMessage, reversed bool) (found, raw [][]float64, err error) {
 	var all map[string]struct {
-		Noul          *float64
-		Probabilities map[string]float64
+		evalNumbers
+		Raw *evalNumbers
 	}
 	if err := json.Unmarshal(answers, &all); err != nil {
-		return nil, fmt.Errorf("the server's answers: %w", err)
+		return nil, nil, fmt.Errorf("the server's answers: %w", err)
 	}
-	found := make([][]float64, len(e.asked))
+	found = make([][]float64, len(e.asked))
 	for i, q := range e.asked {
 		a := all[q.of]
-		if a.Noul != nil && q.kind == "noul" {
-			found[i] = []float64{*a.Noul, 1 - *a.Noul}
+		if found[i], err = q.read(a.evalNumbers, reversed); err != nil {
+			return nil, nil, err
+		}
+		if a.Raw == nil {
 			continue
 		}
-		if q.kind == "labels" {
-			p, ok := a.Probabilities[q.label]
-			if !ok {
-				return nil, fmt.Errorf("the server's answer to %s has no probability of %s", q.of, q.label)
-			}
-			found[i] = []float64{p, 1 - p}
-			continue
+		if raw == nil {
+			raw = make([][]float64, len(e.asked))
 		}
-		for _, option := range q.options {
-			p, ok := a.Probabilities[option]
-			if !ok {
-				return nil, fmt.Errorf("the server's answer to %s has no probability of %s", q.of, option)
-			}
-			found[i] = append(found[i], p)
-		}
-		if reversed && q.kind == "score" {
-			slices.Reverse(found[i])
+		if raw[i], err = q.read(*a.Raw, reversed); err != nil {
+			return nil, nil, err
 		}
 	}
-	return found, nil
+	return found, raw, nil
+}
+
+// read returns the probabilities of a question's options.
+func (q *evalQuestion) read(a evalNumbers, reversed bool) (p []float64, err error) {
+	if a.Noul != nil && q.kind == "noul" {
+		return []float64{*a.Noul, 1 - *a.Noul}, nil
+	}
+	options := q.options
+	if q.kind == "labels" {
+		options = []string{q.label}
+	}
+	for _, option := range options {
+		value, ok := a.Probabilities[option]
+		if !ok {
+			return nil, fmt.Errorf("the server's answer to %s has no probability of %s", q.of, option)
+		}
+		p = append(p, value)
+	}
+	switch {
+	case q.kind == "labels":
+		p = append(p, 1-p[0])
+	case reversed && q.kind == "score":
+		slices.Reverse(p)
+	}
+	return p, nil
+}
+
+// evalCases are the answers of a column of the report, a model or what it answers
+// without its calibration, to one question.
+type evalCases struct {
+	name  string
+	cases []evaluation.Case
+	rows  []int // that the cases are about
 }
 
 // cases returns what models answered to a question about the rows that have a
 // label and that every model took.
-func cases(at int, q *evalQuestion, price float64, rows []evalRow, answers [][]evalAnswer) (found [][]evaluation.Case, refused int) {
-	found = make([][]evaluation.Case, len(answers))
+func (e *evaluating) cases(at int, models []string, rows []evalRow, answers [][]evalAnswer) (found []evalCases, refused int) {
+	q := &e.asked[at]
+	var taken []int
 	for i, row := range rows {
-		if row.labels[at] < 0 {
-			continue
-		}
-		if slices.ContainsFunc(answers, func(of []evalAnswer) bool { return !of[i].OK }) {
+		switch {
+		case row.labels[at] < 0:
+		case slices.ContainsFunc(answers, func(of []evalAnswer) bool { return !of[i].OK }):
 			refused++
-			continue
+		default:
+			taken = append(taken, i)
 		}
-		for m := range answers {
+	}
+	for m, name := range models {
+		calibrated := evalCases{name: name, rows: taken}
+		raw := evalCases{name: name + ", raw", rows: taken}
+		for _, i := range taken {
 			a := &answers[m][i]
-			c := evaluation.Case{Row: calibration.Row{P: a.P[at], Right: row.labels[at]}, Flipped: math.NaN(), Cost: float64(a.Tokens) * price / 1e6, Latency: a.Latency}
+			c := evaluation.Case{Row: calibration.Row{P: a.P[at], Right: rows[i].labels[at]}, Flipped: math.NaN(), Cost: float64(a.Tokens) * e.price / 1e6, Latency: a.Latency}
 			if a.Reversed != nil && q.label == "" && q.kind != "noul" {
 				c.Flipped = 0
 				if likeliest(a.P[at]) != likeliest(a.Reversed[at]) {
 					c.Flipped = 1
 				}
 			}
-			found[m] = append(found[m], c)
+			calibrated.cases = append(calibrated.cases, c)
+			if at < len(a.Raw) && a.Raw[at] != nil {
+				c.Row.P = a.Raw[at]
+				raw.cases = append(raw.cases, c)
+			}
 		}
+		if len(raw.cases) == len(taken) && len(taken) > 0 { // else the calibration came or went meanwhile
+			found = append(found, raw)
+		}
+		found = append(found, calibrated)
 	}
 	return found, refused
 }
