@@ -114,10 +114,7 @@ func (s *Service) lookUp(ctx context.Context, hash keyHash) (*grant, error) {
 		if err != nil {
 			return err
 		}
-		if err := storage.GetJSON(tx, keyKey(string(id)), &key); err != nil || key.OrganizationID == "" {
-			return err
-		}
-		return storage.GetJSON(tx, organizationKey(key.OrganizationID), &organization)
+		return getGrant(tx, string(id), &key, &organization)
 	})
 	switch {
 	case fault.Is(err, fault.Unauthenticated), errors.Is(err, context.Canceled):
@@ -131,13 +128,47 @@ func (s *Service) lookUp(ctx context.Context, hash keyHash) (*grant, error) {
 			Err:        err,
 		}
 	}
-	g := &grant{caller: organization.caller(), refusal: organization.refusal()}
-	g.caller.Key = key.ID
-	g.caller.Models = key.Models
-	g.caller.KeyLimits = KeyLimits(key.limitsRecord)
-	g.caller.RefuseUnknown = g.caller.RefuseUnknown || key.UnknownFields == RefuseUnknown
+	g := &grant{caller: key.caller(organization), refusal: organization.refusal()}
 	g.touched.Store(s.now().Add(-lastUsedEvery).Unix())
 	return g, nil
+}
+
+// getGrant reads a key and its organization.
+func getGrant(tx storage.Tx, id string, key *keyRecord, organization *organizationRecord) error {
+	if err := storage.GetJSON(tx, keyKey(id), key); err != nil || key.OrganizationID == "" {
+		return err
+	}
+	return storage.GetJSON(tx, organizationKey(key.OrganizationID), organization)
+}
+
+// caller returns the caller that the key stands for in its organization.
+func (r keyRecord) caller(organization organizationRecord) Caller {
+	c := organization.caller()
+	c.Key, c.Models, c.KeyLimits = r.ID, r.Models, KeyLimits(r.limitsRecord)
+	c.RefuseUnknown = c.RefuseUnknown || r.UnknownFields == RefuseUnknown
+	return c
+}
+
+// CallerForKey returns the caller that the key with an ID stands for, for work that
+// goes on after the request that asked for it. Errors are those of
+// [Service.Authenticate].
+func (s *Service) CallerForKey(ctx context.Context, id string) (Caller, error) {
+	var key keyRecord
+	var organization organizationRecord
+	err := s.store.View(ctx, system, func(tx storage.Tx) error {
+		key, organization = keyRecord{}, organizationRecord{}
+		return getGrant(tx, id, &key, &organization)
+	})
+	if errors.Is(err, storage.ErrNotFound) {
+		return Caller{}, errInvalidKey()
+	}
+	if err == nil {
+		err = organization.refusal()
+	}
+	if err != nil {
+		return Caller{}, err
+	}
+	return key.caller(organization), nil
 }
 
 // caller returns the caller that acts for the organization itself.

@@ -31,6 +31,10 @@ type Caller struct {
 	// Claim is that of the request's Idempotency-Key: what is stored or charged for
 	// the caller marks it in the same transaction. nil is none.
 	Claim *idempotency.Claim
+
+	// Deferred collects what is charged to the caller, for who writes it with a result.
+	// nil is none: charges are written at once.
+	Deferred *Deferred
 }
 
 // Namespace returns the key space of the caller's organization.

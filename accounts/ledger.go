@@ -323,12 +323,13 @@ func (p *posting) storeAway(err error) bool {
 	return errors.Is(err, storage.ErrUnknown) || p.entry.Type == EntryCharge && errors.Is(err, storage.ErrUnavailable)
 }
 
-// posting is an entry that is being written.
+// posting is an entry that is being written, with more in the same transaction.
 type posting struct {
 	service  *Service
 	ledger   *ledger
 	caller   Caller
 	entry    Entry
+	more     []Entry
 	also     func(storage.Tx) error
 	sequence uint64 // its number; 0: it was not tried yet
 	logged   uint64 // what the log had reached before the first try
@@ -349,16 +350,13 @@ func (p *posting) try(ctx context.Context) error {
 	again := p.sequence != 0
 	if !again {
 		p.logged = l.logged.Load()
-		p.sequence = l.sequence.Add(1)
+		count := uint64(1 + len(p.more))
+		p.sequence = l.sequence.Add(count) - count + 1
 		e.CreatedAt = s.now().Unix()
-	}
-	encoded, err := json.Marshal(entryRecord{Type: e.Type, Amount: e.Amount, Key: e.Key, Use: useRecord(e.Use), CreatedAt: e.CreatedAt, By: e.By, Audited: e.audited})
-	if err != nil {
-		return err
 	}
 	var refused error
 	there := false
-	err = s.store.Update(ctx, storage.Namespace(e.Organization), func(tx storage.Tx) (err error) {
+	err := s.store.Update(ctx, storage.Namespace(e.Organization), func(tx storage.Tx) (err error) {
 		storage.UseReserve(tx)
 		if there, refused, err = false, nil, nil; again {
 			if there, err = p.wrote(tx); there || err != nil {
@@ -375,12 +373,7 @@ func (p *posting) try(ctx context.Context) error {
 		if refused != nil {
 			return refused
 		}
-		if e.Use.Object != "" {
-			if err := tx.Set(billedKey(e.Use.Object), nil); err != nil {
-				return err
-			}
-		}
-		return tx.Set(laneKey(s.cluster.ID(), p.sequence), encoded)
+		return p.write(tx)
 	})
 	if errors.Is(err, errThere) {
 		err = nil
@@ -394,9 +387,30 @@ func (p *posting) try(ctx context.Context) error {
 		l.loaded.Store(false)
 		return err
 	}
-	l.mine.Add(int64(e.Amount))
-	l.spend(p.caller, *e)
-	s.compactIfDue(l, l.uncompacted.Add(1))
+	for _, e := range p.all() {
+		l.mine.Add(int64(e.Amount))
+		l.spend(p.caller, e)
+		s.compactIfDue(l, l.uncompacted.Add(1))
+	}
+	return nil
+}
+
+// all are the entries, under the numbers from p.sequence on.
+func (p *posting) all() []Entry { return append([]Entry{p.entry}, p.more...) }
+
+// write writes the entries into this process's lane.
+func (p *posting) write(tx storage.Tx) error {
+	for i, e := range p.all() {
+		if e.Use.Object != "" {
+			if err := tx.Set(billedKey(e.Use.Object), nil); err != nil {
+				return err
+			}
+		}
+		record := entryRecord{Type: e.Type, Amount: e.Amount, Key: e.Key, Use: useRecord(e.Use), CreatedAt: p.entry.CreatedAt, By: e.By, Audited: e.audited}
+		if err := storage.SetJSON(tx, laneKey(p.service.cluster.ID(), p.sequence+uint64(i)), record); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -56,7 +56,13 @@ func (s *Service) Cost(use Use) (Micros, error) {
 // (see [context.WithoutCancel]).
 //
 // The tokens count against the organization's limit from then on.
+//
+// Where the caller has a [Deferred] nothing is written yet, and the Entry is empty.
 func (s *Service) Charge(ctx context.Context, c Caller, use Use, also func(storage.Tx) error) (Entry, error) {
+	if c.Deferred != nil {
+		c.Deferred.add(use, also)
+		return Entry{}, nil
+	}
 	if s.own != nil {
 		return s.chargeCustom(ctx, c, use, also)
 	}
@@ -74,13 +80,11 @@ func (s *Service) charge(c Caller, use Use, also func(storage.Tx) error) (*posti
 		return nil, err
 	}
 	s.spendTokens(c, use) // whether or not it can be written, it was used
-	return s.posting(c, Entry{
-		Organization: c.Organization,
-		Key:          c.Key,
-		Type:         EntryCharge,
-		Amount:       -cost,
-		Use:          use,
-	}, also), nil
+	return s.posting(c, chargeEntry(c, use, cost), also), nil
+}
+
+func chargeEntry(c Caller, use Use, cost Micros) Entry {
+	return Entry{Organization: c.Organization, Key: c.Key, Type: EntryCharge, Amount: -cost, Use: use}
 }
 
 // ChargeCut charges what a call used that has failed or was given up, if it is
@@ -89,6 +93,10 @@ func (s *Service) charge(c Caller, use Use, also func(storage.Tx) error) (*posti
 // written once it does, as long as the process lives.
 func (s *Service) ChargeCut(ctx context.Context, c Caller, use Use) {
 	if use.InputTokens == 0 && use.OutputTokens == 0 {
+		return
+	}
+	if c.Deferred != nil {
+		c.Deferred.add(use, nil)
 		return
 	}
 	if err := s.chargeCut(context.WithoutCancel(ctx), c, use); err != nil {
