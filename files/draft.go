@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ type Upload struct {
 }
 
 // Create stores a file. It reads the content to its end, or to the first byte
-// over [MaxBytes], and holds about a megabyte of it at a time. A text file is
+// over [MaxBytes], [MaxBatch] for JSON Lines, and holds about a megabyte of it at a time. A text file is
 // processed at once, or failed where it is not text; others are uploaded, and
 // processed or failed a little later.
 //
@@ -43,15 +44,15 @@ func (s *Service) Create(ctx context.Context, caller accounts.Caller, u Upload) 
 	return d.Commit(ctx, u.Purpose, u.ExpiresAfter)
 }
 
-// CheckPurpose returns an Invalid error for anything but [Purpose].
+// CheckPurpose returns an Invalid error for anything but [Purpose] and [Batch].
 func CheckPurpose(purpose string) error {
 	switch purpose {
-	case Purpose:
+	case Purpose, Batch:
 		return nil
 	case "":
-		return fault.Invalidf("purpose", "purpose is required; it must be %q.", Purpose)
+		return fault.Invalidf("purpose", "purpose is required; it must be %q or %q.", Purpose, Batch)
 	}
-	return fault.Invalidf("purpose", "purpose must be %q, not %.64q.", Purpose, purpose)
+	return fault.Invalidf("purpose", "purpose must be %q or %q, not %.64q.", Purpose, Batch, purpose)
 }
 
 func checkExpiry(after time.Duration) error {
@@ -91,10 +92,14 @@ func (s *Service) Stage(ctx context.Context, caller accounts.Caller, filename, m
 		check = newTextChecker(mimeType)
 		content = io.TeeReader(content, check)
 	}
-	d.blob, err = s.writeBlob(ctx, d.ns, d.record.Blob, content, MaxBytes)
+	limit := int64(MaxBytes)
+	if isLines(mimeType) {
+		limit = MaxBatch // Commit knows the purpose
+	}
+	d.blob, err = s.writeBlob(ctx, d.ns, d.record.Blob, content, limit)
 	d.record.Bytes = d.blob.size
 	if errors.Is(err, errOverLimit) {
-		return nil, errTooLarge()
+		return nil, errTooLarge(limit)
 	}
 	if err != nil {
 		return nil, err
@@ -108,9 +113,40 @@ func (s *Service) Stage(ctx context.Context, caller accounts.Caller, filename, m
 	return d, nil
 }
 
-func errTooLarge() error {
+func errTooLarge(limit int64) error {
 	return &fault.Error{Kind: fault.TooLarge, Code: CodeTooLarge, Param: "file",
-		Message: "The file is larger than 50 MB (50,000,000 bytes)."}
+		Message: fmt.Sprintf("The file is larger than %d MB (%[1]d,000,000 bytes).", limit/1_000_000)}
+}
+
+// checkFor returns an error for a draft that may not be a file of a purpose.
+func (d *Draft) checkFor(purpose string) error {
+	switch {
+	case purpose == Batch && !isLines(d.record.MIMEType):
+		e := fault.Invalidf("file", "The file of a batch must be JSON Lines: send it with the type application/jsonl.")
+		e.Code = CodeUnsupported
+		return e
+	case purpose == Purpose && d.record.Bytes > MaxBytes:
+		return errTooLarge(MaxBytes)
+	}
+	return CheckPurpose(purpose)
+}
+
+// StageOutput stores the bytes of a file that the service makes itself, of any size:
+// JSON Lines with the purpose [BatchOutput].
+func (s *Service) StageOutput(ctx context.Context, caller accounts.Caller, filename string, content io.Reader) (*Draft, error) {
+	d := &Draft{service: s, ns: caller.Namespace(), record: record{
+		Filename: filename, MIMEType: linesType, Status: Processed, Blob: s.newID("blob"), Purpose: BatchOutput,
+	}}
+	var err error
+	d.blob, err = s.writeBlob(ctx, d.ns, d.record.Blob, content, maxOutput)
+	d.record.Bytes = d.blob.size
+	return d, err
+}
+
+// CommitOutput is Commit for a draft of [Service.StageOutput]. also writes in the
+// same transaction.
+func (d *Draft) CommitOutput(ctx context.Context, expiresAfter time.Duration, also func(tx storage.Tx, id string) error) (File, error) {
+	return d.commit(ctx, BatchOutput, expiresAfter, also)
 }
 
 // withParam returns err about a parameter, where it names none.
@@ -127,10 +163,14 @@ func withParam(err error, param string) error {
 // Commit makes the draft a file. The error is Invalid where purpose or
 // expiresAfter is; the draft is discarded after any error.
 func (d *Draft) Commit(ctx context.Context, purpose string, expiresAfter time.Duration) (File, error) {
-	s := d.service
-	if err := errors.Join(CheckPurpose(purpose), checkExpiry(expiresAfter)); err != nil {
-		return File{}, s.abandon(ctx, d.ns, d.record.Blob, err)
+	if err := errors.Join(d.checkFor(purpose), checkExpiry(expiresAfter)); err != nil {
+		return File{}, d.service.abandon(ctx, d.ns, d.record.Blob, err)
 	}
+	return d.commit(ctx, purpose, expiresAfter, d.Claim.Did)
+}
+
+func (d *Draft) commit(ctx context.Context, purpose string, expiresAfter time.Duration, also func(tx storage.Tx, id string) error) (File, error) {
+	s := d.service
 	id, r := s.newID("file"), d.record
 	r.Purpose, r.Created = purpose, s.now().Unix()
 	if expiresAfter != 0 {
@@ -144,7 +184,7 @@ func (d *Draft) Commit(ctx context.Context, purpose string, expiresAfter time.Du
 		if err := s.commit(tx, id, &r, d.blob); err != nil {
 			return err
 		}
-		return d.Claim.Did(tx, id)
+		return also(tx, id)
 	}); err != nil {
 		if waiting {
 			s.queue.finish(job{d.ns, id})

@@ -35,15 +35,21 @@ const (
 	CodeTooLarge     = "file_too_large"        // TooLarge
 )
 
-// Purpose is what a file may be uploaded for.
-const Purpose = "assistants"
+// The purposes of files. A file is uploaded for one of the first two.
+const (
+	Purpose     = "assistants"
+	Batch       = "batch"        // the lines of a batch: JSON Lines, which no prompt refers to
+	BatchOutput = "batch_output" // what the lines of a batch were answered
+)
 
 // The bounds of the interface, and those that it leaves open.
 const (
-	MaxBytes    = 50_000_000 // of a file
-	MaxText     = 64 << 20   // bytes of the text of a file
-	MaxFilename = 255        // bytes of a file's name; a longer one is cut
-	MaxPage     = 10_000     // files in a page of a list
+	MaxBytes    = 50_000_000  // of a file
+	MaxBatch    = 200_000_000 // bytes of the lines of a batch
+	maxOutput   = 1 << 40     // bytes of a file that the service makes
+	MaxText     = 64 << 20    // bytes of the text of a file
+	MaxFilename = 255         // bytes of a file's name; a longer one is cut
+	MaxPage     = 10_000      // files in a page of a list
 
 	MinExpiry = time.Hour           // the least time after which a file may expire
 	MaxExpiry = 30 * 24 * time.Hour // and the most

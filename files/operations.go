@@ -46,9 +46,6 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, purpose stri
 	if err != nil {
 		return result, err
 	}
-	if purpose != "" && purpose != Purpose {
-		return result, nil // all files have the one purpose
-	}
 	var after []byte
 	if p.After != "" {
 		after = recordKey(p.After)
@@ -62,7 +59,7 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, purpose stri
 			if err != nil {
 				return File{}, false, err
 			}
-			return r.file(id), !r.expired(now), nil
+			return r.file(id), !r.expired(now) && (purpose == "" || purpose == r.Purpose), nil
 		})
 		return err
 	})
@@ -117,6 +114,18 @@ func (s *Service) Content(ctx context.Context, caller accounts.Caller, id string
 	return r.file(id), s.readBlob(ctx, caller.Namespace(), r.Blob, r.Bytes), nil
 }
 
+// ContentFrom is Content from a place in the bytes on.
+func (s *Service) ContentFrom(ctx context.Context, caller accounts.Caller, id string, offset int64) (io.Reader, error) {
+	r, err := s.live(ctx, caller, id, CodeNotFound)
+	if err != nil {
+		return nil, err
+	}
+	chunk := min(offset, r.Bytes) / chunkSize
+	b := &blobReader{ctx: ctx, store: s.store, ns: caller.Namespace(), blob: r.Blob, next: uint32(chunk), left: r.Bytes - chunk*chunkSize}
+	_, err = io.CopyN(io.Discard, b, min(offset, r.Bytes)-chunk*chunkSize)
+	return b, err
+}
+
 // Text returns the text of a processed file as a model reads it. The error is
 // Invalid for a file that is not processed.
 func (s *Service) Text(ctx context.Context, caller accounts.Caller, id string) (string, error) {
@@ -130,6 +139,8 @@ func (s *Service) Text(ctx context.Context, caller accounts.Caller, id string) (
 // text returns the text of a file, or an Invalid error where there is none.
 func (s *Service) text(ctx context.Context, ns storage.Namespace, id string, r *record) (string, error) {
 	switch {
+	case r.Purpose != Purpose:
+		return "", fault.Invalidf("", "The file %q has the purpose %s, which no prompt reads; upload it with the purpose %s.", id, r.Purpose, Purpose)
 	case r.Status == Uploaded:
 		return "", fault.Invalidf("", "The file %q is still being processed; try again when its status is processed.", id)
 	case r.Status == Failed:

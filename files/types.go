@@ -63,6 +63,18 @@ var plainTypes = []extract.Type{
 	{MIME: "application/xml", Extensions: []string{".xml"}},
 }
 
+// linesType is the type of JSON Lines.
+const linesType = "application/jsonl"
+
+// isLines reports whether a MIME type is one of JSON Lines.
+func isLines(mimeType string) bool {
+	switch essence(mimeType) {
+	case linesType, "application/x-jsonlines", "application/ndjson", "application/x-ndjson":
+		return true
+	}
+	return false
+}
+
 // FormatOf returns the format of a MIME type, in any case and with or without
 // parameters, or an Invalid error with the code unsupported_file_type.
 func FormatOf(mimeType string) (Format, error) {

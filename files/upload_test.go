@@ -3,6 +3,7 @@ package files
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/storage"
 )
 
 func TestATextFileIsProcessedAtOnce(t *testing.T) {
@@ -103,8 +105,8 @@ func TestWhatRefusesAnUploadLeavesNothing(t *testing.T) {
 		change func(u *Upload)
 		want   error
 	}{
-		{"no purpose", func(u *Upload) { u.Purpose = "" }, fault.Invalidf("purpose", `purpose is required; it must be "assistants".`)},
-		{"another purpose", func(u *Upload) { u.Purpose = "batch" }, fault.Invalidf("purpose", `purpose must be "assistants", not "batch".`)},
+		{"no purpose", func(u *Upload) { u.Purpose = "" }, fault.Invalidf("purpose", `purpose is required; it must be "assistants" or "batch".`)},
+		{"another purpose", func(u *Upload) { u.Purpose = "vision" }, fault.Invalidf("purpose", `purpose must be "assistants" or "batch", not "vision".`)},
 		{"no type", func(u *Upload) { u.MIMEType = "" }, withParam(unsupported(`Files of the type "" are not supported; plain text, Markdown, CSV, TSV, JSON, JSONL, XML, PDF and Word documents are.`), "file")},
 		{"a short life", func(u *Upload) { u.ExpiresAfter = time.Hour - 1 }, fault.Invalidf("expires_after[seconds]", "expires_after[seconds] must be between 3600 and 2592000.")},
 		{"a long life", func(u *Upload) { u.ExpiresAfter = 30*24*time.Hour + 1 }, fault.Invalidf("expires_after[seconds]", "expires_after[seconds] must be between 3600 and 2592000.")},
@@ -251,4 +253,46 @@ func FuzzTextChecker(f *testing.F) {
 			t.Errorf("the checker says %v, Text %v", got, err)
 		}
 	})
+}
+
+func TestTheLinesOfABatchMayBeLarger(t *testing.T) {
+	e := newEnv(t, nil)
+	u := upload("application/jsonl", "")
+	u.Purpose, u.Content = Batch, &zeros{n: MaxBytes + 1}
+	f, err := e.Create(t.Context(), one, u)
+	ok(t, err)
+	equal(t, f.Bytes, MaxBytes+1)
+	_, err = e.Text(t.Context(), one, f.ID)
+	equal(t, err, error(fault.Invalidf("", "The file %q has the purpose batch, which no prompt reads; upload it with the purpose assistants.", f.ID)))
+	content, err := e.ContentFrom(t.Context(), one, f.ID, MaxBytes-2)
+	ok(t, err)
+	rest, err := io.ReadAll(content)
+	ok(t, err)
+	equal(t, len(rest), 3)
+
+	u.Purpose, u.Content = Purpose, &zeros{n: MaxBytes + 1}
+	_, err = e.Create(t.Context(), one, u)
+	equal(t, fault.From(err).Message, "The file is larger than 50 MB (50,000,000 bytes).")
+	u.Purpose, u.Content = Batch, &zeros{n: MaxBatch + 1}
+	_, err = e.Create(t.Context(), one, u)
+	equal(t, fault.From(err).Message, "The file is larger than 200 MB (200,000,000 bytes).")
+}
+
+func TestOutputsBecomeVisibleInATransaction(t *testing.T) {
+	e := newEnv(t, nil)
+	d, err := e.StageOutput(t.Context(), one, "out.jsonl", strings.NewReader("{}\n"))
+	ok(t, err)
+	refusal := errors.New("the batch has ended")
+	_, err = d.CommitOutput(t.Context(), 0, func(storage.Tx, string) error { return refusal })
+	equal(t, err, refusal)
+	equal(t, keys(t, e.store), []string{})
+
+	d, err = e.StageOutput(t.Context(), one, "out.jsonl", strings.NewReader("{}\n"))
+	ok(t, err)
+	noted := ""
+	f, err := d.CommitOutput(t.Context(), time.Hour, func(_ storage.Tx, id string) error { noted = id; return nil })
+	ok(t, err)
+	equal(t, noted, f.ID)
+	equal(t, f.Purpose, BatchOutput)
+	equal(t, f.ExpiresAt, f.CreatedAt+3600)
 }

@@ -270,9 +270,9 @@ func TestUploadErrors(t *testing.T) {
 		status                  int
 		want                    string
 	}{
-		{"no purpose", formType, form(notes), 400, errorA(`purpose is required; it must be \"assistants\".`, "purpose", "validation_error")},
+		{"no purpose", formType, form(notes), 400, errorA(`purpose is required; it must be \"assistants\" or \"batch\".`, "purpose", "validation_error")},
 		{"another purpose", formType, form(formPart{name: "purpose", content: "user_data"}, notes), 400,
-			errorA(`purpose must be \"assistants\", not \"user_data\".`, "purpose", "validation_error")},
+			errorA(`purpose must be \"assistants\" or \"batch\", not \"user_data\".`, "purpose", "validation_error")},
 		{"two purposes", formType, form(purpose, purpose, notes), 400, errorA("purpose was sent twice.", "purpose", "validation_error")},
 		{"an endless purpose", formType, form(formPart{name: "purpose", content: strings.Repeat("x", 1025)}), 400,
 			errorA("purpose is longer than 1024 bytes.", "purpose", "validation_error")},
@@ -341,10 +341,10 @@ func TestAFileOver50MB(t *testing.T) {
 	r := httptest.NewRequest("POST", "/v1/files", brokenBody{})
 	r.Header.Set("Authorization", "Bearer "+a.key)
 	r.Header.Set("Content-Type", formType)
-	r.ContentLength = 52_000_000
+	r.ContentLength = 202_000_000
 	w := httptest.NewRecorder()
 	a.ServeHTTP(w, r)
-	expect(t, w, 413, tooLarge)
+	expect(t, w, 413, errorA("The file is larger than 200 MB (200,000,000 bytes).", "file", "file_too_large"))
 }
 
 // brokenBody must not be read.
@@ -526,4 +526,30 @@ func FuzzUpload(f *testing.F) {
 			t.Errorf("got %d %s", w.Code, w.Body)
 		}
 	})
+}
+
+func TestFilesOfBatches(t *testing.T) {
+	a := newFileAPI(t)
+	lines := func(filename, contentType string) formPart { return formPart{"file", filename, contentType, "{}\n"} }
+	forBatch := formPart{name: "purpose", content: "batch"}
+	const octets, jsonl = "application/octet-stream", "application/jsonl"
+	upload := func(parts ...formPart) *httptest.ResponseRecorder {
+		return a.as(a.key, "POST", "/v1/files", formType, strings.NewReader(form(parts...)))
+	}
+	for _, w := range []*httptest.ResponseRecorder{
+		upload(lines("a.jsonl", jsonl), forBatch), upload(forBatch, lines("b", jsonl)), upload(lines("c.jsonl", octets), forBatch), upload(forBatch, lines("d.jsonl", "")),
+	} {
+		if w.Code != 200 || !strings.Contains(w.Body.String(), `"purpose":"batch"`) || !strings.Contains(w.Body.String(), `"status":"processed"`) {
+			t.Errorf("got %d %s", w.Code, w.Body)
+		}
+	}
+	const untyped = "The file part needs a Content-Type that says what the file is, such as text/markdown or application/pdf; application/octet-stream does not. With curl: -F 'file=@notes.md;type=text/markdown'."
+	expect(t, upload(lines("a.jsonl", octets), purpose), 400, errorA(untyped, "file", "unsupported_file_type"))
+	expect(t, upload(lines("a.json", octets), forBatch), 400, errorA(untyped, "file", "unsupported_file_type"))
+	expect(t, upload(lines("a.json", "application/json"), forBatch), 400,
+		errorA("The file of a batch must be JSON Lines: send it with the type application/jsonl.", "file", "unsupported_file_type"))
+	list := a.as(a.key, "GET", "/v1/files?purpose=batch", "", nil)
+	if n := strings.Count(list.Body.String(), `"id":"file_`); n != 4 {
+		t.Errorf("got %d files in %s", n, list.Body)
+	}
 }

@@ -36,16 +36,17 @@ const (
 // so that the file goes to the store before its purpose may be known.
 type upload struct {
 	*call
-	body   *allowance
-	parts  *multipart.Reader
-	draft  *files.Draft
-	fields map[string]string
-	sum    hash.Hash // of the names and values of all of them, which stays when the boundary changes
+	body    *allowance
+	parts   *multipart.Reader
+	draft   *files.Draft
+	untyped bool // the file came without a type: clients send the lines of a batch so
+	fields  map[string]string
+	sum     hash.Hash // of the names and values of all of them, which stays when the boundary changes
 }
 
 // upload reads the body of a call and stores its file.
 func (c *call) upload() (files.File, error) {
-	if c.r.ContentLength > files.MaxBytes+maxOverhead {
+	if c.r.ContentLength > files.MaxBatch+maxOverhead {
 		return files.File{}, fileTooLarge()
 	}
 	pace := &paced{r: c.r.Body, rc: http.NewResponseController(c.w.ResponseWriter)}
@@ -130,21 +131,31 @@ func (u *upload) file(part *multipart.Part) (err error) {
 	}
 	mimeType := part.Header.Get("Content-Type")
 	if kind, _, _ := strings.Cut(mimeType, ";"); kind == "" || strings.EqualFold(strings.TrimSpace(kind), "application/octet-stream") {
-		return &fault.Error{Kind: fault.Invalid, Code: files.CodeUnsupported, Param: fileField,
-			Message: "The file part needs a Content-Type that says what the file is, such as text/markdown or application/pdf; " +
-				"application/octet-stream does not. With curl: -F 'file=@notes.md;type=text/markdown'."}
+		u.untyped = true
+		if mimeType = files.TypeByName(part.FileName()); mimeType != "application/jsonl" {
+			return errUntyped()
+		}
 	}
-	u.body.left = files.MaxBytes + maxOverhead
+	u.body.left = files.MaxBatch + maxOverhead
 	file := sha256.New()
 	u.draft, err = u.api.service.StageFile(u.ctx(), u.caller, part.FileName(), mimeType, io.TeeReader(content{part}, file))
 	fmt.Fprintf(u.sum, "%q %q %q %x\n", fileField, part.FileName(), mimeType, file.Sum(nil))
 	return err
 }
 
+func errUntyped() error {
+	return &fault.Error{Kind: fault.Invalid, Code: files.CodeUnsupported, Param: fileField,
+		Message: "The file part needs a Content-Type that says what the file is, such as text/markdown or application/pdf; " +
+			"application/octet-stream does not. With curl: -F 'file=@notes.md;type=text/markdown'."}
+}
+
 // finish makes the file visible once the whole form is there.
 func (u *upload) finish() (files.File, error) {
 	if u.draft == nil {
 		return files.File{}, fault.Invalidf(fileField, "The form has no part named file.")
+	}
+	if u.untyped && u.fields[purposeField] != files.Batch {
+		return files.File{}, errUntyped()
 	}
 	after, err := u.expiresAfter()
 	if err != nil {
@@ -178,7 +189,7 @@ func (u *upload) expiresAfter() (time.Duration, error) {
 
 func fileTooLarge() error {
 	return &fault.Error{Kind: fault.TooLarge, Code: files.CodeTooLarge, Param: fileField,
-		Message: "The file is larger than 50 MB (50,000,000 bytes)."}
+		Message: "The file is larger than 200 MB (200,000,000 bytes)."}
 }
 
 // content is the content of a part. Its errors are those of the form.
