@@ -4,6 +4,7 @@ package httpapi
 
 import (
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"runtime"
 	"strings"
@@ -13,28 +14,33 @@ import (
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
 
-// worstSize is how large the bodies are, where a route takes them as large.
-const worstSize = 2 << 20
+const (
+	worstSize = 15 << 20 // of bodies for one route: about as large as it takes
+	anySize   = 2 << 20  // of those that every route is sent
+)
 
-// fill returns head, as many repetitions of piece as make a body large, and tail.
-func fill(head, piece, tail string) string {
-	return head + strings.Repeat(piece, worstSize/len(piece)) + tail
+// fill returns head, as many repetitions of piece as make a body of the worst size,
+// and tail.
+func fill(head, piece, tail string) string { return repeat(worstSize, head, piece, tail) }
+
+func repeat(size int, head, piece, tail string) string {
+	return head + strings.Repeat(piece, size/len(piece)) + tail
 }
 
 // anyRoute are bodies that cost much wherever they are sent: many small values,
 // many names, depth, and text that is shorter than it is written.
-func anyRoute() map[string]string {
+func anyRoute(size int) map[string]string {
 	var names strings.Builder
-	for i := range worstSize / 12 {
+	for i := range size / 12 {
 		fmt.Fprintf(&names, `"%07d":0,`, i)
 	}
 	return map[string]string{
-		"empty objects": fill(`{"x":[`, `{},`, `{}]}`),
-		"empty arrays":  fill(`{"input":[`, `[],`, `[]]}`),
-		"numbers":       fill(`{"messages":[`, `0,`, `0]}`),
+		"empty objects": repeat(size, `{"x":[`, `{},`, `{}]}`),
+		"empty arrays":  repeat(size, `{"input":[`, `[],`, `[]]}`),
+		"numbers":       repeat(size, `{"messages":[`, `0,`, `0]}`),
 		"names":         `{` + names.String() + `"x":0}`,
-		"depth":         fill(``, `{"a":`, ``),
-		"escapes":       fill(`{"model":"`, `\u0001`, `"}`),
+		"depth":         repeat(size, ``, `{"a":`, ``),
+		"escapes":       repeat(size, `{"model":"`, `\u0001`, `"}`),
 	}
 }
 
@@ -91,13 +97,14 @@ func TestWhatARequestCostsIsBounded(t *testing.T) {
 	const times, more = 10, 64 << 20
 	a := newBareAPI(t, svc.Options{Backend: modeltest.New()}, Options{})
 	_, key := newLimited(t, a, 0, 0)
-	own := worst()
+	own, everywhere := worst(), anyRoute(anySize)
+	maps.Copy(own["/v1/chat/completions"], anyRoute(worstSize))
 	for _, table := range a.tables() {
 		for path, methods := range table {
 			if methods["POST"] == nil || path == "/v1/files" { // which TestUploads… hold to a few buffers
 				continue
 			}
-			bodies := anyRoute()
+			bodies := maps.Clone(everywhere)
 			for name, body := range own[path] {
 				bodies[name] = body
 			}

@@ -29,6 +29,10 @@ import (
 // MaxMembers is how many members an object may have whose members are read.
 const MaxMembers = 10_000
 
+// MaxValues is how many elements and members of a document may be read: each takes
+// some hundred bytes, where its text may have two.
+const MaxValues = 500_000
+
 // PathStyle is how the path to a value is written in errors.
 type PathStyle uint8
 
@@ -67,6 +71,16 @@ type document struct {
 	err     error
 	spare   []Node // for members that are not there: a decoder asks for many
 	unknown []Unknown
+	values  int // elements and members that were read
+}
+
+// take reports whether the members or elements of n may be read, that many.
+func (d *document) take(n *Node, count int) bool {
+	if d.values += count; d.values > MaxValues {
+		n.Fail("must have fewer values: a request may have at most %d in all", MaxValues)
+		return false
+	}
+	return true
 }
 
 // Parse checks data and returns its root, or an Invalid error. The nodes and what
@@ -227,7 +241,10 @@ func (n *Node) members() []Node {
 			break
 		}
 	}
-	n.fields = make([]Node, 0, min(count, MaxMembers))
+	if count = min(count, MaxMembers); !n.doc.take(n, count) {
+		return nil
+	}
+	n.fields = make([]Node, 0, count)
 	w = walker{text: n.raw}
 	for len(n.fields) < cap(n.fields) && w.next() {
 		name := unquote(w.skip())
@@ -262,6 +279,9 @@ func (n *Node) First(most int) []*Node {
 	count := 0
 	for w := (walker{text: n.raw}); count < most && w.next(); count++ {
 		w.skip()
+	}
+	if !n.doc.take(n, count) {
+		return nil
 	}
 	elements, items := make([]Node, count), make([]*Node, count)
 	w := walker{text: n.raw}

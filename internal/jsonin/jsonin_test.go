@@ -127,6 +127,22 @@ func TestObjectWithTooManyMembers(t *testing.T) {
 	is.Equal(root.Err(), fault.Invalidf("", "The request body must have at most 10000 members."))
 }
 
+// TestTooManyValues reads elements whose members are few, but many together.
+func TestTooManyValues(t *testing.T) {
+	is := is.New(t)
+	const elements = MaxValues / 4
+	root, err := Parse([]byte(`{"a":[`+strings.Repeat(`{"b":0,"c":0,"d":0},`, elements)+`{}]}`), Dots)
+	is.NoErr(err)
+	items := root.Field("a").Items(2 * elements)
+	is.Equal(len(items), elements+1)
+	for _, item := range items[:elements-1] {
+		item.Field("b")
+	}
+	is.NoErr(root.Err())
+	items[elements-1].Field("b")
+	is.Equal(root.Err(), fault.Invalidf("a[124999]", "a[124999] must have fewer values: a request may have at most 500000 in all."))
+}
+
 func TestMetadataCoercesNumbersAndBooleans(t *testing.T) {
 	is := is.New(t)
 	root, err := Parse([]byte(`{"s":"x","n":1.50,"t":true,"f":false}`), Dots)

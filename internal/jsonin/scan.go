@@ -160,7 +160,9 @@ func (s *scanner) member(names *objectNames) error {
 	if names.has(s.names, name) {
 		return s.errorf("the name %q stands twice in one object", name)
 	}
-	s.names = append(s.names, name)
+	if names.set == nil {
+		s.names = append(s.names, name)
+	}
 	s.space()
 	if s.peek() != ':' {
 		return s.errorf("a colon must follow here")
@@ -180,7 +182,7 @@ type objectNames struct {
 func (o *objectNames) has(names []string, name string) bool {
 	const many = 16
 	names = names[o.first:]
-	if len(names) < many {
+	if o.set == nil && len(names) < many {
 		return slices.Contains(names, name)
 	}
 	if o.set == nil {
