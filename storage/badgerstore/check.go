@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/backup"
 	"github.com/seed-506d8e5d/svc/storage/internal/occ"
 	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
@@ -36,35 +34,6 @@ func Check(ctx context.Context, dir string, report func(error)) (records int, er
 		return nil
 	})
 	return records, errors.Join(err, s.Close())
-}
-
-// Salvage puts what can be read of a damaged store into a new one, in another
-// directory, and calls report for what cannot. It changes nothing in the damaged one.
-// It returns how many records the new one has.
-func Salvage(ctx context.Context, damaged, dir string, report func(error)) (records uint64, err error) {
-	told := map[string]bool{}
-	from, err := openDamaged(damaged, func(err error) {
-		if !told[err.Error()] {
-			told[err.Error()] = true
-			report(err)
-		}
-	})
-	if err != nil {
-		return 0, err
-	}
-	to, err := Open(Options{Dir: dir})
-	if err != nil {
-		return 0, errors.Join(err, from.Close())
-	}
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(backup.Write(ctx, from, w)) }()
-	b, err := backup.NewReader(r)
-	if err == nil {
-		err = backup.Restore(ctx, to, b)
-		records = b.Done()
-	}
-	r.CloseWithError(err) // ends the writer, whatever it does
-	return records, errors.Join(err, from.Close(), to.Close())
 }
 
 // openDamaged opens a store for reading alone, without what cannot be read.

@@ -128,6 +128,11 @@ func (d *database) loadTables() error {
 	d.saved = version
 	for _, l := range list {
 		t, err := openTable(d.dir, l.id, d.cache)
+		if err != nil && d.lost != nil {
+			if beginning, none := openBeginning(d.dir, l.id, d.cache, d.lost); none == nil {
+				t, err = beginning, nil
+			}
+		}
 		if err == nil {
 			t.tombstones, t.refs = l.tombstones, 1
 			d.tables.levels[l.level] = append(d.tables.levels[l.level], t)

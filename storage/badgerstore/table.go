@@ -87,7 +87,11 @@ func openTable(dir string, id uint64, cache *blockCache) (t *table, err error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close(-1))
 	}
-	return &table{t: opened, id: id, entries: int(opened.KeyCount()), first: y.ParseKey(opened.Smallest()), last: y.ParseKey(opened.Biggest())}, nil
+	return newTable(opened, id), nil
+}
+
+func newTable(t *badgertable.Table, id uint64) *table {
+	return &table{t: t, id: id, entries: int(t.KeyCount()), first: y.ParseKey(t.Smallest()), last: y.ParseKey(t.Biggest())}
 }
 
 // close gives up the table's file, which stays.
@@ -207,9 +211,11 @@ func (s *tableSource) Next() (more bool, err error) {
 		s.it.Rewind()
 	}
 	if !s.it.Valid() {
-		err := s.ended(first)
-		if err == nil || s.lost == nil || s.reverse || !s.skip() {
+		if err := s.ended(first); err == nil || s.lost == nil || s.reverse {
 			return false, err
+		}
+		if !s.skip() {
+			return false, nil
 		}
 	}
 	s.key = append(s.key[:0], y.ParseKey(s.it.Key())...)
@@ -235,7 +241,6 @@ func (s *tableSource) skip() bool {
 		s.it.Seek([]byte(block))
 		return s.it.Valid()
 	}
-	s.lost = nil // all is read
 	return false
 }
 
