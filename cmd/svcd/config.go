@@ -16,12 +16,13 @@ import (
 
 // config is what the flags and the environment say.
 type config struct {
-	addr   string
-	data   string
-	apiKey string
-	search string
-	grace  time.Duration
-	drain  time.Duration
+	addr    string
+	data    string
+	apiKey  string
+	search  string
+	salvage bool // start with what can be read of a damaged directory
+	grace   time.Duration
+	drain   time.Duration
 
 	adminKey    string
 	console     bool
@@ -49,6 +50,7 @@ func (e environment) config() (config, error) {
 	flags.SetOutput(e.stderr)
 	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "listen `address`; port 0 picks a free one")
 	flags.StringVar(&c.data, "data", "./svc-data", "`directory` of the data, or postgres://… for a database that several servers share; "+inMemory+" keeps everything in memory")
+	flags.BoolVar(&c.salvage, "salvage", false, "start on a damaged directory all the same, with what can be read of it")
 	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
 	flags.StringVar(&c.adminKey, "admin-key", "", "a `key` that may administer at /admin/v1; without it nobody can")
 	flags.BoolVar(&c.console, "console", true, "serve pages for people at /console")

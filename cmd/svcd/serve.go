@@ -23,7 +23,6 @@ import (
 	"github.com/seed-506d8e5d/svc/model/openai"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/badgerstore"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 	"github.com/seed-506d8e5d/svc/storage/pgstore"
 )
@@ -196,14 +195,7 @@ func (c config) openStore(ctx context.Context, logger *slog.Logger) (storage.Sto
 		}
 		return store, nil
 	}
-	store, err := badgerstore.Open(badgerstore.Options{Dir: c.data, Logger: logger})
-	switch {
-	case errors.Is(err, badgerstore.ErrInUse):
-		return nil, fmt.Errorf("cannot open the directory of -data: %w; stop that process or choose another -data", err)
-	case err != nil:
-		return nil, fmt.Errorf("cannot open the directory of -data: %w", err)
-	}
-	return store, nil
+	return c.openDirectory(ctx, logger)
 }
 
 // databaseHint says what to do about a database that cannot be opened.

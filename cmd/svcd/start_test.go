@@ -137,13 +137,47 @@ func TestNothingIsBootstrappedOverData(t *testing.T) {
 	}
 }
 
+// TestSalvage starts over damaged data: without -salvage it is refused, and with it
+// what can be read is served, by every later start, too. That may be damaged again.
+func TestSalvage(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "svc-data")
+	firstLines(t, data)
+	damaged := data
+	for range 2 {
+		tables, err := filepath.Glob(filepath.Join(damaged, "*.sst"))
+		if err != nil || len(tables) == 0 {
+			t.Fatalf("%s has no table: %v", damaged, err)
+		}
+		content, err := os.ReadFile(tables[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[len(content)-4] ^= 0x40
+		if err := os.WriteFile(tables[0], content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = run(t.Context(), "-addr", "127.0.0.1:0", "-data", data)
+		if err == nil || !strings.Contains(err.Error(), filepath.Base(tables[0])) || !strings.Contains(err.Error(), "svcd -salvage starts with the rest") {
+			t.Fatalf("over damaged data: %v", err)
+		}
+		firstLines(t, data, "-salvage")
+		damaged = filepath.Join(damaged, "salvaged")
+		if again := firstLines(t, data); strings.Contains(again, "API key") {
+			t.Errorf("the start after that printed %q", again)
+		}
+	}
+	if parts, err := filepath.Glob(filepath.Join(data, "*.partial")); err != nil || len(parts) > 0 {
+		t.Errorf("left behind: %q, %v", parts, err)
+	}
+}
+
 // firstLines starts a server, ends it, and returns what it printed.
-func firstLines(t *testing.T, data string) string {
+func firstLines(t *testing.T, data string, flags ...string) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	output, printed := io.Pipe()
-	env := environment{args: []string{"-addr", "127.0.0.1:0", "-data", data}, getenv: empty, stdout: printed, stderr: io.Discard}
+	env := environment{args: append([]string{"-addr", "127.0.0.1:0", "-data", data}, flags...), getenv: empty, stdout: printed, stderr: io.Discard}
 	ended := make(chan error, 1)
 	go func() {
 		ended <- env.run(ctx)

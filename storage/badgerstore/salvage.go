@@ -19,9 +19,10 @@ import (
 	"github.com/seed-506d8e5d/svc/storage/backup"
 )
 
-// Salvage puts what can be read of a damaged store into a new one, in another
-// directory, and calls report for what cannot. It changes nothing in the damaged one.
-// It returns how many records the new one has.
+// Salvage puts what can be read of a damaged store into a new one, in a directory that
+// does not exist or is empty, and calls report for what cannot. It changes nothing in the
+// damaged one. The new one is there when it is complete. Salvage returns how many records
+// it has.
 func Salvage(ctx context.Context, damaged, dir string, report func(error)) (records uint64, err error) {
 	told := map[string]bool{}
 	from, err := openDamaged(damaged, func(err error) {
@@ -33,7 +34,11 @@ func Salvage(ctx context.Context, damaged, dir string, report func(error)) (reco
 	if err != nil {
 		return 0, err
 	}
-	to, err := Open(Options{Dir: dir})
+	partial := filepath.Clean(dir) + ".partial"
+	if err := os.RemoveAll(partial); err != nil { // of a salvage that was cut short
+		return 0, errors.Join(err, from.Close())
+	}
+	to, err := Open(Options{Dir: partial})
 	if err != nil {
 		return 0, errors.Join(err, from.Close())
 	}
@@ -45,7 +50,13 @@ func Salvage(ctx context.Context, damaged, dir string, report func(error)) (reco
 		records = b.Done()
 	}
 	r.CloseWithError(err) // ends the writer, whatever it does
-	return records, errors.Join(err, from.Close(), to.Close())
+	if err := errors.Join(err, from.Close(), to.Close()); err != nil {
+		return 0, errors.Join(err, os.RemoveAll(partial))
+	}
+	if err := os.Rename(partial, dir); err != nil {
+		return 0, err
+	}
+	return records, syncPath(filepath.Dir(filepath.Clean(dir)))
 }
 
 // openBeginning opens what stands in front of the last blocks of a table, of which it

@@ -18,7 +18,7 @@ func checkCommands() []command {
 }
 
 // errDamaged is the error of a check that has found something.
-var errDamaged = errors.New("the data is damaged; svcd salvage exports what can be read into a new directory")
+var errDamaged = errors.New("the data is damaged; svcd -salvage starts with what can be read, and svcd salvage exports it into a new directory")
 
 func checkCommand(*flag.FlagSet) action {
 	return func(ctx context.Context, s *session, args []string) error {
