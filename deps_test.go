@@ -19,24 +19,25 @@ const module = "github.com/seed-506d8e5d/svc"
 // Imports run downwards: cmd, httpapi, svc, the domain packages, and what they
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
-	"cmd/svcd": {"", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
+	"cmd/svcd": {"", "batches", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
 		"files", "telemetry", "internal/background"},
 	"cmd/svcd/internal/cli": {"accounts", "client", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
 		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
 	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses", "httpapi", "internal/convert", "internal/seal"},
 	"examples": {"", "*"},
-	"httpapi":  {"", "accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage"},
+	"httpapi":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage"},
 
 	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin", "page",
 		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
-	"client": {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/convert", "model", "page", "responses", "internal/wire"},
+	"client": {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/convert", "model", "page", "responses", "internal/wire"},
 
 	"telemetry": {"", "driver", "fault", "files", "internal/status", "model", "responses/websearch", "storage"},
 
 	"limits":                {"cluster", "fault", "storage"},
 	"accounts":              {"limits", "cluster", "fault", "idempotency", "internal/*", "page", "storage"},
 	"cluster":               {"storage", "internal/background"},
+	"batches":               {"accounts", "cluster", "fault", "files", "internal/*", "page", "storage"},
 	"chat":                  {"accounts", "fault", "internal/*", "model", "page", "storage"},
 	"conversations":         {"accounts", "cluster", "fault", "internal/*", "model", "page", "storage"},
 	"decisions":             {"accounts", "decisions/calibration", "fault", "internal/*", "model", "page", "storage"},
@@ -83,7 +84,7 @@ var edges = map[string][]string{
 	"internal/admission":  {"fault"},
 	"internal/cpu":        {},
 	"internal/wire":       {"fault", "internal/jsonin", "internal/jsonout"},
-	"internal/convert":    {"accounts", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/jsonout", "model", "page", "responses", "internal/wire"},
+	"internal/convert":    {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/jsonout", "model", "page", "responses", "internal/wire"},
 	"internal/format":     {"storage"},
 	"internal/generation": {"fault", "internal/schema", "model"},
 	"internal/ids":        {},

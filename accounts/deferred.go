@@ -41,6 +41,20 @@ func (d *Deferred) DropWrites() {
 	}
 }
 
+// Used returns how many tokens the charges are for, all of them together.
+func (d *Deferred) Used() Use {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var sum Use
+	for _, c := range d.charges {
+		sum.InputTokens += c.use.InputTokens
+		sum.CachedTokens += c.use.CachedTokens
+		sum.OutputTokens += c.use.OutputTokens
+		sum.ReasoningTokens += c.use.ReasoningTokens
+	}
+	return sum
+}
+
 // share returns the part of a cost that is charged, rounded up.
 func (d *Deferred) share(cost Micros) Micros {
 	if d.Share == 0 {

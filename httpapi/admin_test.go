@@ -18,6 +18,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/batches"
 )
 
 const adminKey = "admin-secret"
@@ -58,9 +59,16 @@ func newBareAPI(t testing.TB, options svc.Options, opts Options) *API {
 	opts.AdminKey = adminKey
 	opts.Logger = options.Logger
 	opts.NewRequestID = func() string { return fmt.Sprintf("req_%d", requests.Add(1)) }
+	opts.Batches = newBatches(service)
 	a := New(service, opts)
 	a.guesses = rate.NewLimiter(rate.Inf, 0) // tests have no time to be slowed down
 	return a
+}
+
+// newBatches returns what keeps batches and does not run them.
+func newBatches(service *svc.Service) *batches.Service {
+	p := service.Parts()
+	return batches.New(batches.Options{Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log})
 }
 
 // send sends a request with a bearer key and returns the answer.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/batches"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/admission"
 	"github.com/seed-506d8e5d/svc/internal/ids"
@@ -60,6 +61,10 @@ type Options struct {
 	MaxRequests, MaxStreams int
 	MaxBodies               int64
 
+	// Batches are served at /v1/batches; nil leaves those routes out. Who makes them
+	// starts them with [API.Answer].
+	Batches *batches.Service
+
 	// NewRequestID makes the X-Request-Id of an answer; nil is a random one.
 	NewRequestID func() string
 }
@@ -71,7 +76,8 @@ type API struct {
 	mux     *http.ServeMux
 
 	admission *admission.Controller
-	guesses   *rate.Limiter // of the admin key
+	guesses   *rate.Limiter      // of the admin key
+	inside    map[string]methods // the routes that lines of batches are sent to
 }
 
 // New returns the handler. It is safe for concurrent use, like any handler, and
@@ -83,6 +89,9 @@ func New(service *svc.Service, opts Options) *API {
 		for path, methods := range routes {
 			if !a.serves(path) {
 				continue
+			}
+			if slices.Contains(batches.Endpoints, path) {
+				a.inside[path] = methods
 			}
 			a.mux.Handle(path, a.handler(methods.serve))
 		}
@@ -112,7 +121,7 @@ func newAPI(service *svc.Service, opts Options) *API {
 		opts.NewRequestID = func() string { return ids.New("req") }
 	}
 	return &API{
-		service: service, opts: opts, mux: http.NewServeMux(),
+		service: service, opts: opts, mux: http.NewServeMux(), inside: map[string]methods{},
 		admission: admission.New(admission.Options{Requests: int64(opts.MaxRequests), Streams: int64(opts.MaxStreams), Bytes: opts.MaxBodies}),
 		guesses:   rate.NewLimiter(1, guesses),
 	}
@@ -183,6 +192,10 @@ func (a *API) routes() map[string]methods {
 
 		"/v1/embeddings": {"POST": authenticated(a.createEmbeddings)},
 
+		"/v1/batches":                   {"POST": authenticated(a.createBatch), "GET": authenticated(a.listBatches)},
+		"/v1/batches/{batch_id}":        {"GET": authenticated(a.getBatch)},
+		"/v1/batches/{batch_id}/cancel": {"POST": authenticated(a.cancelBatch)},
+
 		"/v1/conversations": {"POST": authenticated(a.createConversation)},
 		"/v1/conversations/{conversation_id}": {
 			"GET": authenticated(a.getConversation), "POST": authenticated(a.updateConversation), "DELETE": authenticated(a.deleteConversation)},
@@ -198,26 +211,27 @@ func (a *API) routes() map[string]methods {
 // handler serves one path: it runs the endpoint, turns its error into the path's
 // shape and logs the request.
 func (a *API) handler(serve endpoint) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := newCall(a, w, r)
-		defer c.finish()
-		c.w.Header().Set("X-Request-Id", c.id)
-		if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
-			// Whether there was a Content-Length besides, which somebody on the way may
-			// have gone by, net/http does not say: nothing follows on the connection.
-			c.w.Header().Set("Connection", "close")
-		}
-		if decides(r.URL.Path) {
-			c.w.Header().Set("X-Typesafe-Request-Id", c.id) // what its clients read
-		}
-		answer := serve
-		if upgrades(r) && (r.URL.Path != socketPath || r.Method != http.MethodGet) {
-			answer = (*call).upgradeRequired
-		}
-		if err := answer(c); err != nil && err != errReplayed {
-			c.fail(err)
-		}
-	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { newCall(a, w, r).do(serve) })
+}
+
+// do answers the call.
+func (c *call) do(serve endpoint) {
+	defer c.finish()
+	c.w.Header().Set("X-Request-Id", c.id)
+	if c.r.ProtoMajor == 1 && len(c.r.TransferEncoding) > 0 {
+		// Whether there was a Content-Length besides, which somebody on the way may
+		// have gone by, net/http does not say: nothing follows on the connection.
+		c.w.Header().Set("Connection", "close")
+	}
+	if decides(c.r.URL.Path) {
+		c.w.Header().Set("X-Typesafe-Request-Id", c.id) // what its clients read
+	}
+	if upgrades(c.r) && (c.r.URL.Path != socketPath || c.r.Method != http.MethodGet) {
+		serve = (*call).upgradeRequired
+	}
+	if err := serve(c); err != nil && err != errReplayed {
+		c.fail(err)
+	}
 }
 
 // serve runs the endpoint for the request's method. A path without methods is

@@ -72,6 +72,9 @@ func (c *call) remake(object string, body []byte) error {
 	case prefix == "conv":
 		c.r.SetPathValue("conversation_id", object)
 		err = a.getConversation(c)
+	case prefix == "batch":
+		c.r.SetPathValue("batch_id", object)
+		err = a.getBatch(c)
 	case prefix == "file":
 		c.r.SetPathValue("file_id", object)
 		err = a.getFile(c)

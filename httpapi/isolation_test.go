@@ -41,13 +41,24 @@ func newOwner(t *testing.T, a *API) owner {
 	o.ids["item_id"] = items["first_id"].(string)
 	rows := strings.TrimSuffix(strings.Repeat(`{"state":"`+secret+`","answer":true},`, 20), ",")
 	o.ids["calibration_id"] = make("/v1/calibrations", `{"model":"svc-snap-preview","question":{"type":"noul","instructions":"`+secret+`"},"rows":[`+rows+`]}`)["id"].(string)
-	w := sendForm(a, key, form(purpose, formPart{"file", "a.txt", "text/plain", secret}))
-	var file struct{ ID string }
-	if err := json.Unmarshal(w.Body.Bytes(), &file); err != nil || w.Code != 200 {
-		t.Fatalf("%d %s", w.Code, w.Body)
+	upload := func(parts ...formPart) string {
+		t.Helper()
+		w := sendForm(a, key, form(parts...))
+		var file struct{ ID string }
+		if err := json.Unmarshal(w.Body.Bytes(), &file); err != nil || w.Code != 200 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		return file.ID
 	}
-	o.ids["file_id"] = file.ID
+	o.ids["file_id"] = upload(purpose, formPart{"file", "a.txt", "text/plain", secret})
+	o.ids["lines"] = upload(formPart{name: "purpose", content: "batch"}, formPart{"file", "a.jsonl", "application/jsonl", "{}"})
+	o.ids["batch_id"] = make("/v1/batches", newBatch(o.ids["lines"]))["id"].(string)
 	return o
+}
+
+// newBatch is the body that makes a batch of a file.
+func newBatch(file string) string {
+	return `{"input_file_id":"` + file + `","endpoint":"/v1/embeddings","completion_window":"24h","metadata":{"a":"` + secret + `"}}`
 }
 
 // path fills the parameters of a pattern with the owner's IDs.
@@ -120,15 +131,19 @@ var foreignRoutes = map[string]foreign{
 	"GET /v1/conversations/{conversation_id}/items/{item_id}":    {"", 404},
 	"DELETE /v1/conversations/{conversation_id}/items/{item_id}": {"", 404},
 
-	"POST /v1/responses   ":           {`{"model":"svc-preview","input":[{"type":"input_file","file_id":"{file_id}"}]}`, 404},
-	"POST /v1/chat/completions ":      {`{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"file","file_id":"{file_id}"}]}]}`, 404},
-	"POST /v1/messages":               {`{"model":"svc-preview","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"{file_id}"}}]}]}`, 404},
-	"POST /v1/messages/count_tokens":  {`{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"{file_id}"}}]}]}`, 404},
-	"POST /v1/files":                  {"", 400},
-	"GET /v1/files":                   {"", 200},
-	"GET /v1/files/{file_id}":         {"", 404},
-	"DELETE /v1/files/{file_id}":      {"", 404},
-	"GET /v1/files/{file_id}/content": {"", 404},
+	"POST /v1/responses   ":              {`{"model":"svc-preview","input":[{"type":"input_file","file_id":"{file_id}"}]}`, 404},
+	"POST /v1/chat/completions ":         {`{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"file","file_id":"{file_id}"}]}]}`, 404},
+	"POST /v1/messages":                  {`{"model":"svc-preview","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"{file_id}"}}]}]}`, 404},
+	"POST /v1/messages/count_tokens":     {`{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"{file_id}"}}]}]}`, 404},
+	"POST /v1/batches":                   {newBatch("{lines}"), 404},
+	"GET /v1/batches":                    {"", 200},
+	"GET /v1/batches/{batch_id}":         {"", 404},
+	"POST /v1/batches/{batch_id}/cancel": {"", 404},
+	"POST /v1/files":                     {"", 400},
+	"GET /v1/files":                      {"", 200},
+	"GET /v1/files/{file_id}":            {"", 404},
+	"DELETE /v1/files/{file_id}":         {"", 404},
+	"GET /v1/files/{file_id}/content":    {"", 404},
 }
 
 // TestForeignObjects asks every route for the objects of another organization,
@@ -177,7 +192,7 @@ func TestForeignObjects(t *testing.T) {
 		if want.status == 404 && strings.Contains(answer, secret) {
 			t.Errorf("%s: got the owner's data: %s", route, answer)
 		}
-		for _, name := range []string{"response_id", "conversation_id", "item_id", "completion_id", "file_id"} {
+		for _, name := range []string{"response_id", "conversation_id", "item_id", "completion_id", "file_id", "batch_id"} {
 			if want.status == 200 && strings.Contains(answer, victim.ids[name]) {
 				t.Errorf("%s: got the owner's %s: %s", route, name, answer)
 			}
@@ -201,7 +216,7 @@ func (o owner) view(t *testing.T, a *API) string {
 	var b strings.Builder
 	for _, pattern := range []string{"/v1/responses/{response_id}", "/v1/responses/{response_id}/input_items",
 		"/v1/chat/completions/{completion_id}", "/v1/chat/completions/{completion_id}/messages", "/v1/conversations/{conversation_id}",
-		"/v1/conversations/{conversation_id}/items/{item_id}", "/v1/files/{file_id}", "/v1/files/{file_id}/content"} {
+		"/v1/conversations/{conversation_id}/items/{item_id}", "/v1/files/{file_id}", "/v1/files/{file_id}/content", "/v1/batches/{batch_id}"} {
 		w := send(a, o.key, "GET", o.path(t, pattern), "")
 		if w.Code != 200 {
 			t.Errorf("%s: the owner got %d %s", pattern, w.Code, w.Body)

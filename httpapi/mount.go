@@ -19,6 +19,7 @@ const (
 	Files         Interface = "files"
 	Models        Interface = "models"
 	Embeddings    Interface = "embeddings"
+	Batches       Interface = "batches"
 
 	Health  Interface = "health"  // /healthz and /readyz
 	OpenAPI Interface = "openapi" // /openapi.json
@@ -33,7 +34,7 @@ const (
 var places = map[string]Interface{
 	"systemone": Decisions, "decisions": Decisions, "rerank": Decisions, "calibrations": Decisions,
 	"responses": Responses, "chat": Chat, "completions": Chat, "messages": Messages, "embeddings": Embeddings,
-	"conversations": Conversations, "files": Files, "models": Models,
+	"conversations": Conversations, "files": Files, "models": Models, "batches": Batches,
 	"healthz": Health, "readyz": Health, "openapi.json": OpenAPI, "admin": Admin, "metrics": Admin,
 }
 
@@ -54,7 +55,11 @@ func (a *API) checkOnly() {
 	}
 }
 
-// serves reports whether a route is among those that the options ask for.
+// serves reports whether a route is among those that the options ask for, and have
+// what serves it.
 func (a *API) serves(path string) bool {
+	if interfaceOf(path) == Batches && a.opts.Batches == nil {
+		return false
+	}
 	return a.opts.Only == nil || slices.Contains(a.opts.Only, interfaceOf(path))
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/batches"
 	"github.com/seed-506d8e5d/svc/cmd/svcd/internal/cli"
 	"github.com/seed-506d8e5d/svc/console"
 	"github.com/seed-506d8e5d/svc/egress"
@@ -75,12 +76,16 @@ func (e environment) serve(ctx context.Context, c config) error {
 		service, key, err = c.open(ctx, logger, store, backend, observer)
 	}
 	var handler http.Handler
+	var lines *batches.Service
 	var link string // signs in to the console with the key
 	if err == nil {
-		handler = httpapi.New(service, httpapi.Options{
+		lines = c.newBatches(service)
+		api := httpapi.New(service, httpapi.Options{
 			Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, MaxStreams: c.maxStreams, Metrics: observer.Metrics(), Ready: ctx.Err,
+			Batches: lines,
 		})
-		handler, link, err = c.withConsole(handler, service, key, console.Options{AdminKey: c.adminKey, Logger: logger, Servers: servers(backend)})
+		lines.Start(api.Answer)
+		handler, link, err = c.withConsole(api, service, key, console.Options{AdminKey: c.adminKey, Logger: logger, Servers: servers(backend)})
 	}
 	if err == nil {
 		defer probe(ctx, backend)()
@@ -96,6 +101,9 @@ func (e environment) serve(ctx context.Context, c config) error {
 			served <- http.ErrServerClosed
 		}
 	}
+	if lines != nil {
+		err = errors.Join(err, lines.Close()) // what they have under way is run again
+	}
 	err = errors.Join(err, shutDown(server, service, c.grace, cancelRequests))
 	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
 		err = errors.Join(err, serveErr)
@@ -107,6 +115,19 @@ func (e environment) serve(ctx context.Context, c config) error {
 		err = errors.Join(err, store.Close())
 	}
 	return err
+}
+
+// newBatches makes what runs batches.
+func (c config) newBatches(service *svc.Service) *batches.Service {
+	parts := service.Parts()
+	return batches.New(batches.Options{
+		Store: parts.Store, Cluster: parts.Cluster, Accounts: parts.Accounts, Files: parts.Files, Now: parts.Now, NewID: parts.NewID, Log: parts.Log,
+		Price: c.models.batchPrice,
+		Model: func(ctx context.Context, caller svc.Caller, id string) error {
+			_, err := service.Model(ctx, caller, id)
+			return err
+		},
+	})
 }
 
 // open makes the service over a store. The key is the one that the first start

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write httpapi/openapi.json anew")
 // status, and the schemas of what reads or writes itself.
 var (
 	requests = []any{
-		DecisionRequest{}, DecisionListRequest{}, RerankRequest{}, CalibrationRequest{}, EmbeddingRequest{}, MetadataRequest{},
+		DecisionRequest{}, DecisionListRequest{}, RerankRequest{}, CalibrationRequest{}, EmbeddingRequest{}, MetadataRequest{}, BatchRequest{},
 		ResponseRequest{}, CompactionRequest{}, ChatRequest{}, CompletionRequest{}, MessagesRequest{},
 		OrganizationRequest{}, OrganizationUpdate{}, CreditsRequest{}, KeyRequest{}, KeyUpdate{},
 	}
@@ -33,7 +33,7 @@ var (
 		Decision{}, DecisionList{}, Ranking{}, Calibration{}, List[Calibration]{}, EmbeddingList{}, ModelList{}, InputTokens{},
 		Response{}, Compacted{}, ResponseEvent{}, List[Item]{}, ChatCompletion{}, List[ChatCompletion]{}, ChatChunk{}, List[StoredMessage]{}, TextCompletion{},
 		MessagesMessage{}, MessagesTokens{}, MessagesModels{}, MessagesError{},
-		Conversation{}, List[File]{}, List[Organization]{}, List[UsageRecord]{}, List[APIKey]{}, List[AuditEntry]{}, Status{}, Error{}, DecisionError{},
+		Conversation{}, List[File]{}, List[Batch]{}, BatchLine{}, List[Organization]{}, List[UsageRecord]{}, List[APIKey]{}, List[AuditEntry]{}, Status{}, Error{}, DecisionError{},
 	}
 
 	// byHand are the types that read or write themselves, by the names of their schemas.
