@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ type config struct {
 	data    string
 	apiKey  string
 	search  string
-	salvage bool // start with what can be read of a damaged directory
+	origins []string // whose pages may call the interface
+	salvage bool     // start with what can be read of a damaged directory
 	grace   time.Duration
 	drain   time.Duration
 
@@ -65,9 +67,13 @@ func (e environment) config() (config, error) {
 		c.proxies, err = httpapi.ParseProxies(value)
 		return err
 	})
+	flags.Func("cors-origin", "`origins` whose pages may call the interface from browsers, with commas between them, such as https://app.example; * is all", func(value string) (err error) {
+		c.origins, err = parseOrigins(value)
+		return err
+	})
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
-	var url, key, name, file string
-	flags.StringVar(&url, "upstream", "", "base `URL` of an OpenAI-compatible model server, such as http://127.0.0.1:11434/v1")
+	var upstream, key, name, file string
+	flags.StringVar(&upstream, "upstream", "", "base `URL` of an OpenAI-compatible model server, such as http://127.0.0.1:11434/v1")
 	flags.StringVar(&key, "upstream-key", "", "bearer `key` sent to it")
 	flags.StringVar(&name, "upstream-model", "", "`name` of the model there; without it the model ID of the request")
 	var gguf string
@@ -105,14 +111,14 @@ func (e environment) config() (config, error) {
 	}
 	var err error
 	switch {
-	case url != "" && file != "":
+	case upstream != "" && file != "":
 		return c, errors.New("-upstream and -config both say where the models run; give one of them")
-	case gguf != "" && (url != "" || file != ""):
+	case gguf != "" && (upstream != "" || file != ""):
 		return c, errors.New("-gguf says where the models run, as -upstream and -config do; give one of them")
 	case file != "":
 		c.models, err = readModels(file, e.getenv)
-	case url != "":
-		c.models, err = oneUpstream(url, key, name)
+	case upstream != "":
+		c.models, err = oneUpstream(upstream, key, name)
 	case key != "" || name != "":
 		err = errors.New("-upstream-key and -upstream-model need -upstream")
 	case gguf != "":
@@ -139,4 +145,17 @@ func parseAliases(aliases map[string]string, value string) (map[string]string, e
 		aliases[name] = id
 	}
 	return aliases, nil
+}
+
+// parseOrigins reads origins as browsers send them.
+func parseOrigins(list string) (origins []string, err error) {
+	for origin := range strings.SplitSeq(list, ",") {
+		origin = strings.TrimSpace(origin)
+		u, err := url.Parse(origin)
+		if origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
+			return nil, fmt.Errorf("%q is no origin: write a scheme and a host, as in https://app.example, or *", origin)
+		}
+		origins = append(origins, origin)
+	}
+	return origins, nil
 }

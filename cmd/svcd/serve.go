@@ -85,7 +85,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 			Batches: lines,
 		})
 		lines.Start(api.Answer)
-		handler, link, err = c.withConsole(api, service, key, console.Options{AdminKey: c.adminKey, Logger: logger, Servers: servers(backend)})
+		handler, link, err = c.withConsole(httpapi.AllowOrigins(c.origins, api), service, key, console.Options{AdminKey: c.adminKey, Logger: logger, Servers: servers(backend)})
 	}
 	if err == nil {
 		defer probe(ctx, backend)()

@@ -224,6 +224,7 @@ func TestWrongCalls(t *testing.T) {
 		{"a configuration that is not there", []string{"-config", file + "x"}, "no such file or directory; docs/servers.md shows how to write one", ""},
 		{"a configuration that is empty", []string{"-config", file}, "line 1, column 0: unexpected end of JSON input", ""},
 		{"a URL of a model server that is none", []string{"-addr", "127.0.0.1:0", "-data", inMemory, "-upstream", "127.0.0.1:11434"}, "127.0.0.1:11434", ""},
+		{"an origin that is none", []string{"-cors-origin", "https://a.example/app"}, `"https://a.example/app" is no origin: write a scheme and a host`, ""},
 		{"an alias of a model that does not exist", []string{"-addr", "127.0.0.1:0", "-data", inMemory, "-alias", "a=none"}, `"a" is an alias of the model "none", which does not exist`, ""},
 		{"two answers to where models run", []string{"-upstream", "http://127.0.0.1:1", "-config", file}, "give one of them", ""},
 		{"a program of models that is not there", []string{"-addr", "127.0.0.1:0", "-data", inMemory, "-gguf", file + "x"}, "-gguf: ", ""},

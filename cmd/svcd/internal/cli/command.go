@@ -248,6 +248,8 @@ func variable(flag string) string {
 		return "SVC_UPSTREAM_URL"
 	case "alias":
 		return "SVC_ALIASES"
+	case "cors-origin":
+		return "SVC_CORS_ORIGINS"
 	case "key":
 		return "SVC_API_KEY"
 	}
