@@ -180,6 +180,7 @@ type state struct {
 	now           func() time.Time           // how long things take
 	dates         func() time.Time           // when objects were made, and when they expire
 	newID         func(prefix string) string // see [Options].NewID
+	began         int64                      // when the service was made, in Unix seconds
 
 	lifecycle  *lifecycle
 	background sync.WaitGroup
@@ -260,7 +261,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	if o.Now == nil {
 		o.Now = s.store.Now // when objects were made, and when they expire, is as their order is
 	}
-	s.dates, s.newID = o.Now, o.NewID
+	s.dates, s.newID, s.began = o.Now, o.NewID, o.Now().Unix()
 	s.files, err = files.New(files.Options{
 		Store: s.store, Cluster: s.cluster, Extractor: o.Extractor, Workers: o.Tuning.Extractions, Timeout: o.Tuning.ExtractionTimeout,
 		Now: o.Now, NewID: o.NewID, Log: s.log,
@@ -296,7 +297,7 @@ func (s *Service) Models(_ context.Context, caller Caller) ([]model.Info, error)
 	var models []model.Info
 	for _, info := range s.models.List() {
 		if caller.Allow(info.ID) == nil {
-			models = append(models, info)
+			models = append(models, s.dated(info))
 		}
 	}
 	return models, nil
@@ -309,7 +310,14 @@ func (s *Service) Model(_ context.Context, caller Caller, id string) (model.Info
 	if !ok || caller.Allow(info.ID) != nil {
 		return model.Info{}, fault.Missing(model.CodeNotFound, "model", id)
 	}
-	return info, nil
+	return s.dated(info), nil
+}
+
+// dated returns a model with the time of its creation: where the backend does not know
+// that, with the time at which the service began to use it.
+func (s *Service) dated(info model.Info) model.Info {
+	info.Created = cmp.Or(info.Created, s.began)
+	return info
 }
 
 // modelID returns the ID of the model that a request names. Every method whose

@@ -69,6 +69,7 @@ func shapeB(w http.ResponseWriter, e *fault.Error) {
 
 func writeError(w http.ResponseWriter, code int, e *fault.Error, body any) {
 	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After-Ms", strconv.FormatInt(e.RetryAfter.Milliseconds(), 10)) // which OpenAI's and Vercel's clients heed first
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}
 	writeJSON(w, code, body)

@@ -323,7 +323,7 @@ func TestMessagesKeyAndModels(t *testing.T) {
 	is.Equal(status, 401) // no other interface has the header
 	status, answer = ask("GET", "/v1/models", "", "X-Api-Key", "sk-one", "Anthropic-Version", "2023-06-01")
 	is.Equal(status, 200)
-	const one = `{"type":"model","id":"svc-preview","display_name":"svc-preview","created_at":"1970-01-01T00:00:00Z","lifecycle":"active","max_input_tokens":393216,"max_tokens":393216,"capabilities":null,"deprecated_at":null,"retires_at":null,"line":null}`
+	const one = `{"type":"model","id":"svc-preview","display_name":"svc-preview","created_at":"2023-11-14T22:13:20Z","lifecycle":"active","max_input_tokens":393216,"max_tokens":393216,"capabilities":null,"deprecated_at":null,"retires_at":null,"line":null}`
 	is.Equal(answer, `{"data":[`+one+`],"has_more":false,"first_id":"svc-preview","last_id":"svc-preview"}`)
 	_, answer = ask("GET", "/v1/models/svc-preview", "", "X-Api-Key", "sk-one", "Anthropic-Version", "2023-06-01")
 	is.Equal(answer, one)

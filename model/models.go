@@ -144,6 +144,8 @@ func (m *Models) missing(what, id string, fits func(Info) bool) error {
 	e.Param = "model"
 	if len(ids) > 0 {
 		e.Message += " Available: " + strings.Join(ids, ", ") + "."
+	} else {
+		e.Message += " There is none that this key may use."
 	}
 	return e
 }
