@@ -263,13 +263,15 @@ func TestFormsOfInput(t *testing.T) {
 	}{
 		{`"Hi"`, []string{`user "Hi"`}},
 		{`""`, []string{`user ""`}},
-		{`[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"x"},{"type":"input_text","text":"b"}]`, []string{`user "a" "b"`}},
+		{`[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"x"},{"type":"input_text","text":"b"}]`, []string{`user "a" "[An image was left out here: images are not read.]" "b"`}},
 		{`[{"type":"input_text","text":"a"},{"role":"user","content":"b"},{"type":"input_text","text":"c"}]`, []string{`user "a"`, `user "b"`, `user "c"`}},
 		{`[{"role":"developer","content":"a"},{"role":"system","content":[{"type":"input_text","text":"b"}]},{"type":"message","role":"user","content":"c","id":"msg_mine","status":"completed"}]`,
 			[]string{`system "a"`, `system "b"`, `user "c"`}},
-		{`[{"role":"user","content":[{"type":"input_image"},{"type":"text","text":"a"}]},{"role":"user","content":[{"type":"input_image"}]}]`, []string{`user "a"`}},
+		{`[{"role":"user","content":[{"type":"input_image"},{"type":"text","text":"a"}]},{"role":"user","content":[{"type":"input_image"}]}]`, []string{`user "[An image was left out here: images are not read.]" "a"`}},
 		{`[{"role":"assistant","phase":"final_answer","content":[{"type":"output_text","text":"a","annotations":[]},{"type":"refusal","refusal":"b"}]},{"role":"user","content":"c"}]`,
 			[]string{`assistant "a" "b"`, `user "c"`}},
+		{`[{"type":"mcp_call","id":"mcp_1","server_label":"s","name":"roll","arguments":"{}","output":"4","status":"completed"},{"type":"image_generation_call","id":"ig_1","result":"AAAA","status":"completed"},{"role":"user","content":"c"}]`,
+			[]string{`assistant "[mcp_call] {\"arguments\":\"{}\",\"name\":\"roll\",\"output\":\"4\",\"server_label\":\"s\"}"`, `assistant "[image_generation_call] {}"`, `user "c"`}},
 	} {
 		a := newTurns(t, modeltest.Text("Yes."))
 		a.post(input(c.input))

@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/conversations"
@@ -36,6 +38,11 @@ func FromInput(w *wire.TextOr[[]wire.InputItem]) []conversations.Item {
 		part := item.Part()
 		bare.Content = appendPart(bare.Content, &part, model.User)
 	}
+	for _, item := range items {
+		if m, ok := item.(*conversations.Message); ok {
+			dropLoneImages(m)
+		}
+	}
 	return items
 }
 
@@ -53,6 +60,9 @@ func FromInputItems(list []wire.InputItem) []conversations.Item {
 // FromInputItem returns an item of a request, nil for one that is accepted and not
 // kept: reasoning that is not sealed.
 func FromInputItem(w *wire.InputItem) conversations.Item {
+	if w.Hosted != nil {
+		return fromHosted(w)
+	}
 	switch w.Type {
 	case "function_call":
 		return &conversations.FunctionCall{CallID: w.CallID, Namespace: w.Namespace, Name: w.Name, Arguments: value(w.Arguments)}
@@ -75,6 +85,28 @@ func FromInputItem(w *wire.InputItem) conversations.Item {
 	return fromInputMessage(w)
 }
 
+// hostedBytes is how much of an item of a tool that others run the model reads.
+const hostedBytes = 16 << 10
+
+// fromHosted returns what the model reads of an item of a tool that others run: what it
+// says, without what is for the service that made it, or no text.
+func fromHosted(w *wire.InputItem) conversations.Item {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(w.Hosted, &members) // it is an object that was checked
+	for _, name := range []string{"type", "id", "status", "created_by", "container_id", "encrypted_content", "authorization", "headers"} {
+		delete(members, name)
+	}
+	if w.Type == "image_generation_call" {
+		delete(members, "result") // its bytes
+	}
+	said, _ := json.Marshal(members) // what was decoded can be encoded
+	text := string(said)
+	if len(text) > hostedBytes {
+		text = strings.ToValidUTF8(text[:hostedBytes], "") + " …"
+	}
+	return &conversations.Message{Role: model.Assistant, Content: []conversations.Part{{Type: conversations.OutputText, Text: "[" + w.Type + "] " + text}}}
+}
+
 func fromInputMessage(w *wire.InputItem) conversations.Item {
 	m := &conversations.Message{Role: model.Role(w.Role)}
 	if w.Role == "developer" {
@@ -90,7 +122,15 @@ func fromInputMessage(w *wire.InputItem) conversations.Item {
 	for i := range w.Content.Value {
 		m.Content = appendPart(m.Content, &w.Content.Value[i], m.Role)
 	}
+	dropLoneImages(m)
 	return m
+}
+
+// dropLoneImages empties a message that has nothing but images.
+func dropLoneImages(m *conversations.Message) {
+	if !slices.ContainsFunc(m.Content, func(p conversations.Part) bool { return p.Text != imageLeftOut }) {
+		m.Content = nil
+	}
 }
 
 // textType is the type of the text parts in a message of a role.
@@ -101,11 +141,12 @@ func textType(role model.Role) conversations.PartType {
 	return conversations.InputText
 }
 
-// appendPart appends a part of a message. Image parts are ignored, as the spec says.
+// appendPart appends a part of a message. An image is not read, as the spec says; the
+// model is told that one was there.
 func appendPart(parts []conversations.Part, w *wire.InputPart, role model.Role) []conversations.Part {
 	switch w.Type {
 	case "input_image":
-		return parts
+		return append(parts, conversations.Part{Type: textType(role), Text: imageLeftOut})
 	case "input_file":
 		return append(parts, conversations.Part{Type: conversations.InputFile, FileID: w.FileID})
 	case "refusal":
@@ -114,8 +155,8 @@ func appendPart(parts []conversations.Part, w *wire.InputPart, role model.Role) 
 	return append(parts, conversations.Part{Type: textType(role), Text: value(w.Text)})
 }
 
-// imageLeftOut is what the model reads in place of an image in an output: a model
-// that has asked for an image has to know that it does not get it.
+// imageLeftOut is what the model reads in place of an image: it has to know that it
+// does not get what it is asked about.
 const imageLeftOut = "[An image was left out here: images are not read.]"
 
 // fromInputOutput returns what a call has come to: a string, or parts. Text parts
@@ -130,11 +171,7 @@ func fromInputOutput(w *wire.InputItem) conversations.Item {
 	files := false
 	for i := range w.Output.Value {
 		p := &w.Output.Value[i]
-		if p.Type == "input_image" {
-			o.Content = append(o.Content, conversations.Part{Type: conversations.InputText, Text: imageLeftOut})
-		} else {
-			o.Content = appendPart(o.Content, p, model.User)
-		}
+		o.Content = appendPart(o.Content, p, model.User)
 		part := &o.Content[i]
 		files = files || part.Type == conversations.InputFile
 		texts = append(texts, part.Text)

@@ -337,7 +337,7 @@ func TestResponseRequestsArrive(t *testing.T) {
 		}
 		return r
 	}
-	request(t, convert.ToResponseRequest, again, ".Input.Text .Stream .StreamOptions .Unused .Conversation.Value .Tools.ToolFields.Format .Tools.ToolFields.Tools .Tools.Sent .Tools.Bare .Input.Value.InputPartFields .Continuation.Input.Text .Continuation.Conversation.Value "+
+	request(t, convert.ToResponseRequest, again, ".Continuation.Input.Value.Hosted .Input.Text .Stream .StreamOptions .Unused .Conversation.Value .Tools.ToolFields.Format .Tools.ToolFields.Tools .Tools.Sent .Tools.Bare .Input.Value.InputPartFields .Continuation.Input.Text .Continuation.Conversation.Value "+
 		".Continuation.Input.Value.Content.Text .Continuation.Input.Value.Output.Value.InputPartFields.Refusal .Continuation.Input.Value.Content.Value.InputPartFields.Refusal .Continuation.Input.Value.InputPartFields .ToolChoice.Value.Mode .ToolChoice.Value.Tools .ToolChoice.Value.Namespace",
 		fill(f, plain),
 		fill(f, plain, func(r *responses.Request) { r.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: "f"} }),

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"reflect"
 
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
@@ -27,9 +28,28 @@ type InputItem struct {
 
 	InputPartFields `of:"input_text input_file input_image"`
 
+	Hosted json.RawMessage `json:"-"` // an item of a tool that others run, as it was sent
+
 	Status  Ignored `json:"status,omitzero" harmless:"what is sent is complete"`
 	Summary Ignored `json:"summary,omitzero" harmless:"there are no summaries"`
 	Action  Ignored `json:"action,omitzero" harmless:"a search stands for itself by its ID"`
+}
+
+func (i *InputItem) readNode(n *jsonin.Node, _ *field) {
+	if kind := n.Field("type").Text(); hosted[kind] {
+		i.Type, i.Hosted = kind, n.Raw()
+		return
+	}
+	readStruct(n, reflect.ValueOf(i).Elem())
+}
+
+// hosted are the types of items that stand for what a service did that has other tools.
+// The model reads them as text.
+var hosted = map[string]bool{
+	"additional_tools": true, "code_interpreter_call": true, "computer_call": true, "computer_call_output": true, "file_search_call": true,
+	"image_generation_call": true, "mcp_approval_request": true, "mcp_approval_response": true, "mcp_call": true, "mcp_list_tools": true,
+	"program": true, "program_output": true, "tool_search_call": true, "tool_search_output": true,
+	"apply_patch_call": true, "apply_patch_call_output": true, "local_shell_call": true, "local_shell_call_output": true, "shell_call": true, "shell_call_output": true,
 }
 
 func (i *InputItem) check(n *jsonin.Node) {

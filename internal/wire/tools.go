@@ -32,7 +32,7 @@ func KindOfTool(kind string) ToolKind {
 		return CustomTool
 	case "namespace":
 		return NamespaceTool
-	case "image_generation", "tool_search", "local_shell", "shell", "apply_patch":
+	case "image_generation", "tool_search", "programmatic_tool_calling", "local_shell", "shell", "apply_patch":
 		return OmittedTool
 	case "file_search", "code_interpreter", "mcp":
 		return RefusedTool
@@ -62,7 +62,7 @@ type ToolFields struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty" api:"object" doc:"A JSON Schema."`
 	Strict      bool            `json:"strict,omitempty"`
 	Format      *CustomFormat   `json:"format,omitempty" doc:"Of a custom tool: what its input looks like."`
-	Tools       []ResponseTool  `json:"tools,omitempty" api:"most=128" doc:"Of a namespace: its functions and custom tools."`
+	Tools       []ResponseTool  `json:"tools,omitempty" api:"most=1024" doc:"Of a namespace: its functions and custom tools. All tools of a request together offer at most 1,024 functions."`
 
 	UserLocation Ignored `json:"user_location,omitzero" harmless:"the search service knows no places"`
 	ContextSize  Ignored `json:"search_context_size,omitzero" harmless:"a search brings what the model reads of it"`
