@@ -8,6 +8,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/internal/background"
@@ -87,6 +88,7 @@ func (s *Service) forget(ctx context.Context, o accounts.Kept) error {
 		{o.Retention.Completions, s.oldCompletions(ctx, caller), func(ids []string) error { return s.chat.DeleteMany(ctx, caller, ids) }},
 		{o.Retention.Responses, s.oldResponses(ctx, caller), func(ids []string) error { return s.responses.DeleteMany(ctx, caller, ids) }},
 		{o.Retention.Conversations, s.idleConversations(ctx, caller), each(func(id string) error { return s.DeleteConversation(ctx, caller, id) })},
+		{o.Retention.Decisions, s.oldDecisions(ctx, caller), func(ids []string) error { return s.decisions.DeleteMany(ctx, caller, ids) }},
 		{o.Retention.Files, s.oldFiles(ctx, caller), each(func(id string) error { return s.DeleteFile(ctx, caller, id) })},
 	} {
 		if kind.days == 0 {
@@ -153,6 +155,14 @@ func (s *Service) oldFiles(ctx context.Context, caller Caller) func(int64, Page)
 	return func(before int64, p Page) ([]string, string, error) {
 		page, err := s.Files(ctx, caller, "", p)
 		ids, next := old(page, before, func(f files.File) (string, int64) { return f.ID, f.CreatedAt })
+		return ids, next, err
+	}
+}
+
+func (s *Service) oldDecisions(ctx context.Context, caller Caller) func(int64, Page) ([]string, string, error) {
+	return func(before int64, p Page) ([]string, string, error) {
+		page, err := s.decisions.List(ctx, caller, decisions.Filter{}, p)
+		ids, next := old(page, before, func(k decisions.Kept) (string, int64) { return k.ID, k.CreatedAt })
 		return ids, next, err
 	}
 }

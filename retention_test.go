@@ -13,6 +13,7 @@ import (
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/model"
@@ -68,23 +69,26 @@ func (k *keeper) fill(caller svc.Caller) {
 	_, chatErr := k.CompleteChat(k.Context(), caller, &chat.Request{Model: model.DefaultGenerator, Store: &yes,
 		Messages: []chat.Message{{Role: model.User, Content: []chat.Part{chat.Text("Hello")}}}})
 	_, fileErr := k.UploadFile(k.Context(), caller, files.Upload{Filename: "a.txt", MIMEType: "text/plain", Purpose: files.Purpose, Content: strings.NewReader("Hello")})
-	if err := errors.Join(err, chatErr, fileErr); err != nil {
+	_, decideErr := k.Decide(k.Context(), caller, &decisions.Request{Model: model.DefaultDecider, State: decisions.State("Hello"), Store: &yes,
+		Questions: []decisions.Question{decisions.NewNoul("q", "Is it?")}})
+	if err := errors.Join(err, chatErr, fileErr, decideErr); err != nil {
 		k.Fatal(err)
 	}
 }
 
-// counts are how many completions, responses, conversations and files a caller has.
-func (k *keeper) counts(caller svc.Caller) [4]int {
+// counts are how many completions, responses, conversations, files and decisions a caller has.
+func (k *keeper) counts(caller svc.Caller) [5]int {
 	k.Helper()
 	ctx := k.Context()
 	c, err1 := k.ChatCompletions(ctx, caller, chat.Filter{}, svc.Page{})
 	r, err2 := k.Responses(ctx, caller, svc.Page{})
 	v, err3 := k.Conversations(ctx, caller, svc.Page{})
 	f, err4 := k.Files(ctx, caller, "", svc.Page{})
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	d, err5 := k.StoredDecisions(ctx, caller, decisions.Filter{}, svc.Page{})
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		k.Fatal(err)
 	}
-	return [4]int{len(c.Items), len(r.Items), len(v.Items), len(f.Items)}
+	return [5]int{len(c.Items), len(r.Items), len(v.Items), len(f.Items), len(d.Items)}
 }
 
 // TestRetention holds that what is older than an organization keeps it goes, and
@@ -92,15 +96,15 @@ func (k *keeper) counts(caller svc.Caller) [4]int {
 func TestRetention(t *testing.T) {
 	k := newKeeper(t)
 	forever, _ := k.organization(accounts.Retention{})
-	days, _ := k.organization(accounts.Retention{Completions: 1, Responses: 2, Conversations: 3, Files: 4})
-	for day, want := range [][4]int{{1, 1, 1, 1}, {0, 1, 1, 1}, {0, 0, 1, 1}, {0, 0, 0, 1}, {0, 0, 0, 0}} {
+	days, _ := k.organization(accounts.Retention{Completions: 1, Responses: 2, Conversations: 3, Files: 4, Decisions: 1})
+	for day, want := range [][5]int{{1, 1, 1, 1, 1}, {0, 1, 1, 1, 0}, {0, 0, 1, 1, 0}, {0, 0, 0, 1, 0}, {}} {
 		k.Sweep(t.Context())
 		if got := k.counts(days); got != want {
 			t.Errorf("after %d days there are %d, want %d", day, got, want)
 		}
 		k.now = k.now.Add(24*time.Hour + time.Second)
 	}
-	if got, want := k.counts(forever), [4]int{1, 1, 1, 1}; got != want {
+	if got, want := k.counts(forever), [5]int{1, 1, 1, 1, 1}; got != want {
 		t.Errorf("the organization that keeps everything has %d, want %d", got, want)
 	}
 }
@@ -115,8 +119,8 @@ func TestRetentionIsKeptByItself(t *testing.T) {
 		}
 		defer func() { service.Close(); k.store.Close() }()
 		k.Service = service
-		caller, _ := k.organization(accounts.Retention{Completions: 1, Responses: 2, Conversations: 3, Files: 4})
-		for day, want := range [][4]int{{1, 1, 1, 1}, {0, 1, 1, 1}, {0, 0, 1, 1}, {0, 0, 0, 1}, {0, 0, 0, 0}} {
+		caller, _ := k.organization(accounts.Retention{Completions: 1, Responses: 2, Conversations: 3, Files: 4, Decisions: 1})
+		for day, want := range [][5]int{{1, 1, 1, 1, 1}, {0, 1, 1, 1, 0}, {0, 0, 1, 1, 0}, {0, 0, 0, 1, 0}, {}} {
 			time.Sleep(time.Hour) // over the next sweep
 			if got := k.counts(caller); got != want {
 				t.Errorf("after %d days there are %d, want %d", day, got, want)
@@ -169,7 +173,7 @@ func TestDeleteOrganization(t *testing.T) {
 	if err := k.DeleteOrganization(t.Context(), caller.Organization); fault.From(err).Kind != fault.NotFound {
 		t.Errorf("deleting it again: %v", err)
 	}
-	if got, want := k.counts(other), [4]int{1, 1, 1, 1}; got != want {
+	if got, want := k.counts(other), [5]int{1, 1, 1, 1, 1}; got != want {
 		t.Errorf("the other organization has %d, want %d", got, want)
 	}
 	// What a request that ran beside the deletion writes afterwards goes, too.

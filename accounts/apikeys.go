@@ -28,7 +28,8 @@ type APIKey struct {
 	KeyLimits
 	Spent Micros // in the period of the budget, where there is one
 
-	UnknownFields UnknownFields // RefuseUnknown or empty
+	UnknownFields  UnknownFields // RefuseUnknown or empty
+	StoreDecisions bool          // where a request does not say otherwise
 
 	// Secret is the key itself. Only CreateKey's answer has it, because only its
 	// hash is stored.
@@ -42,7 +43,8 @@ type NewKey struct {
 	Name           string   `json:"name"`
 	Models         []string `json:"models"` // 1 to 1,000 IDs; nil for every model
 	KeyLimits
-	UnknownFields UnknownFields `json:"unknown_fields,omitempty"`
+	UnknownFields  UnknownFields `json:"unknown_fields,omitempty"`
+	StoreDecisions bool          `json:"store_decisions,omitempty"`
 }
 
 // KeyUpdate is what to change of a key; nil leaves a field as it is. What it has
@@ -54,7 +56,8 @@ type KeyUpdate struct {
 	Budget            *Micros `json:"budget,omitempty"`
 	BudgetPeriod      *Period `json:"budget_period,omitempty"`
 
-	UnknownFields *UnknownFields `json:"unknown_fields,omitempty"`
+	UnknownFields  *UnknownFields `json:"unknown_fields,omitempty"`
+	StoreDecisions *bool          `json:"store_decisions,omitempty"`
 }
 
 // keyHash is the SHA-256 hash of a key, by which it is found. Keys carry 256
@@ -74,7 +77,8 @@ type keyRecord struct {
 	CreatedAt      int64    `json:"created_at"`
 	Hash           []byte   `json:"hash"`
 	limitsRecord
-	UnknownFields UnknownFields `json:"unknown_fields,omitempty"`
+	UnknownFields  UnknownFields `json:"unknown_fields,omitempty"`
+	StoreDecisions bool          `json:"store_decisions,omitempty"`
 }
 
 // limitsRecord is what is stored of a key's KeyLimits, beside the rest of the key.
@@ -97,12 +101,13 @@ func (k APIKey) MarshalJSON() ([]byte, error) {
 		CreatedAt      int64    `json:"created_at"`
 		LastUsedAt     *int64   `json:"last_used_at"`
 		KeyLimits
-		Spent         *Micros       `json:"budget_spent,omitempty"`
-		UnknownFields UnknownFields `json:"unknown_fields,omitempty"`
-		Secret        string        `json:"key,omitempty"`
+		Spent          *Micros       `json:"budget_spent,omitempty"`
+		UnknownFields  UnknownFields `json:"unknown_fields,omitempty"`
+		StoreDecisions bool          `json:"store_decisions,omitempty"`
+		Secret         string        `json:"key,omitempty"`
 	}{
 		k.ID, "api_key", orNull(k.OrganizationID), k.Name, k.Models, k.Prefix,
-		k.CreatedAt, orNull(k.LastUsedAt), k.KeyLimits, k.shownSpent(), k.UnknownFields, k.Secret,
+		k.CreatedAt, orNull(k.LastUsedAt), k.KeyLimits, k.shownSpent(), k.UnknownFields, k.StoreDecisions, k.Secret,
 	})
 }
 
@@ -226,6 +231,7 @@ func (s *Service) newKeyRecord(n NewKey, secret string) keyRecord {
 		Hash:           hash[:],
 		limitsRecord:   limitsRecord(n.KeyLimits),
 		UnknownFields:  n.UnknownFields,
+		StoreDecisions: n.StoreDecisions,
 	}
 }
 
@@ -242,7 +248,7 @@ func (s *Service) putKey(tx storage.Tx, r keyRecord) error {
 			return err
 		}
 	}
-	return s.record(tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models, KeyLimits(r.limitsRecord), r.UnknownFields})
+	return s.record(tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models, KeyLimits(r.limitsRecord), r.UnknownFields, r.StoreDecisions})
 }
 
 // show returns the key as it is shown. lastUsed is in Unix seconds.
@@ -257,6 +263,7 @@ func (r keyRecord) show(lastUsed int64) APIKey {
 		LastUsedAt:     lastUsed,
 		KeyLimits:      KeyLimits(r.limitsRecord),
 		UnknownFields:  r.UnknownFields,
+		StoreDecisions: r.StoreDecisions,
 	}
 }
 
@@ -370,6 +377,7 @@ func (r *keyRecord) change(u KeyUpdate) (err error) {
 	set(&r.Budget, u.Budget)
 	set(&r.BudgetPeriod, u.BudgetPeriod)
 	set(&r.UnknownFields, u.UnknownFields)
+	set(&r.StoreDecisions, u.StoreDecisions)
 	if r.UnknownFields, err = r.UnknownFields.checked(); err != nil {
 		return err
 	}

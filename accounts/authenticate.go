@@ -146,6 +146,7 @@ func (r keyRecord) caller(organization organizationRecord) Caller {
 	c := organization.caller()
 	c.Key, c.Models, c.KeyLimits = r.ID, r.Models, KeyLimits(r.limitsRecord)
 	c.RefuseUnknown = c.RefuseUnknown || r.UnknownFields == RefuseUnknown
+	c.StoreDecisions = c.StoreDecisions || r.StoreDecisions
 	return c
 }
 
@@ -181,6 +182,7 @@ func (r organizationRecord) caller() Caller {
 
 		ConcurrentRequests: r.ConcurrentRequests,
 		RefuseUnknown:      r.UnknownFields == RefuseUnknown,
+		StoreDecisions:     r.StoreDecisions,
 	}
 }
 

@@ -26,6 +26,8 @@ type Caller struct {
 
 	KeyLimits KeyLimits // of the key
 
+	StoreDecisions bool // decisions are stored where the request does not say otherwise
+
 	RefuseUnknown bool // requests with members that are not known are refused, by the organization or the key
 
 	// Claim is that of the request's Idempotency-Key: what is stored or charged for

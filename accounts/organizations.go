@@ -57,9 +57,10 @@ type Organization struct {
 
 	ConcurrentRequests int // that each process works on at once, 0 for no limit of its own
 
-	UnknownFields UnknownFields // RefuseUnknown or empty
-	Retention     Retention
-	CreatedAt     int64 // Unix seconds
+	UnknownFields  UnknownFields // RefuseUnknown or empty
+	StoreDecisions bool          // where a request does not say otherwise
+	Retention      Retention
+	CreatedAt      int64 // Unix seconds
 }
 
 // organizationRecord is what is stored of an Organization: all but the credits,
@@ -74,6 +75,7 @@ type organizationRecord struct {
 
 	ConcurrentRequests int             `json:"concurrent_requests,omitempty"`
 	UnknownFields      UnknownFields   `json:"unknown_fields,omitempty"`
+	StoreDecisions     bool            `json:"store_decisions,omitempty"`
 	Retention          retentionRecord `json:"retention,omitzero"`
 	CreatedAt          int64           `json:"created_at"`
 }
@@ -84,6 +86,7 @@ type retentionRecord struct {
 	Responses     int `json:"responses_days,omitempty"`
 	Conversations int `json:"conversations_days,omitempty"`
 	Files         int `json:"files_days,omitempty"`
+	Decisions     int `json:"decisions_days,omitempty"`
 }
 
 // NewOrganization is what an organization is created with. Only Name is
@@ -102,6 +105,7 @@ type NewOrganization struct {
 
 	ConcurrentRequests int           `json:"concurrent_requests,omitempty"`
 	UnknownFields      UnknownFields `json:"unknown_fields,omitempty"`
+	StoreDecisions     bool          `json:"store_decisions,omitempty"`
 	Retention          Retention     `json:"retention,omitzero"`
 }
 
@@ -116,6 +120,7 @@ type OrganizationUpdate struct {
 
 	ConcurrentRequests *int           `json:"concurrent_requests,omitempty"`
 	UnknownFields      *UnknownFields `json:"unknown_fields,omitempty"`
+	StoreDecisions     *bool          `json:"store_decisions,omitempty"`
 
 	Retention *Retention `json:"retention,omitempty"` // all of it
 }
@@ -134,11 +139,12 @@ func (o Organization) MarshalJSON() ([]byte, error) {
 
 		ConcurrentRequests int           `json:"concurrent_requests,omitempty"`
 		UnknownFields      UnknownFields `json:"unknown_fields,omitempty"`
+		StoreDecisions     bool          `json:"store_decisions,omitempty"`
 		Retention          Retention     `json:"retention,omitzero"`
 		CreatedAt          int64         `json:"created_at"`
 	}{
 		o.ID, "organization", o.Name, o.Status, o.ZeroDataRetention, o.Credits,
-		o.RequestsPerMinute, o.TokensPerMinute, o.ConcurrentRequests, o.UnknownFields, o.Retention, o.CreatedAt,
+		o.RequestsPerMinute, o.TokensPerMinute, o.ConcurrentRequests, o.UnknownFields, o.StoreDecisions, o.Retention, o.CreatedAt,
 	})
 }
 
@@ -190,6 +196,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 
 		ConcurrentRequests: n.ConcurrentRequests,
 		UnknownFields:      n.UnknownFields,
+		StoreDecisions:     n.StoreDecisions,
 	}
 	if n.ID == "" {
 		record.ID = s.newID("org")
@@ -316,6 +323,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		set(&record.TokensPerMinute, u.TokensPerMinute)
 		set(&record.ConcurrentRequests, u.ConcurrentRequests)
 		set(&record.UnknownFields, u.UnknownFields)
+		set(&record.StoreDecisions, u.StoreDecisions)
 		set(&record.Retention, (*retentionRecord)(u.Retention))
 		if err := record.check(); err != nil {
 			return err
@@ -367,5 +375,6 @@ func (s *Service) withCredits(ctx context.Context, r organizationRecord) (Organi
 
 		ConcurrentRequests: r.ConcurrentRequests,
 		UnknownFields:      r.UnknownFields,
+		StoreDecisions:     r.StoreDecisions,
 	}, err
 }

@@ -16,6 +16,7 @@ type Retention struct {
 	Responses     int `json:"responses_days,omitempty"`     // since a response was made; its items stay in its conversation
 	Conversations int `json:"conversations_days,omitempty"` // since something was last said in a conversation
 	Files         int `json:"files_days,omitempty"`         // since a file was uploaded
+	Decisions     int `json:"decisions_days,omitempty"`     // since a stored decision was made; its labels go with it
 }
 
 // maxRetention is the longest time that can be set, in days: a hundred years.
@@ -24,6 +25,7 @@ const maxRetention = 36_500
 func (r Retention) check() error {
 	for field, days := range map[string]int{
 		"completions_days": r.Completions, "responses_days": r.Responses, "conversations_days": r.Conversations, "files_days": r.Files,
+		"decisions_days": r.Decisions,
 	} {
 		if days < 0 || days > maxRetention {
 			return fault.Invalidf("retention."+field, "retention.%s must be 0 to %d.", field, maxRetention)

@@ -262,6 +262,8 @@ func faultOf(w *wire.ErrorObject, status int) *fault.Error {
 	kind, known := kinds[status]
 	switch {
 	case known:
+	case status == http.StatusUnprocessableEntity && w.Code != "":
+		kind = fault.Unprocessable
 	case w.Code == fault.CodeContextLength:
 		kind = fault.Rejected
 	case status >= 400 && status < 500:

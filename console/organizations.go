@@ -142,7 +142,7 @@ func (c *Console) addCredits(v *request) error {
 // retention reads for how many days things are kept.
 func (v *request) retention() (r accounts.Retention, err error) {
 	for field, days := range map[string]*int{
-		"completions_days": &r.Completions, "responses_days": &r.Responses, "conversations_days": &r.Conversations, "files_days": &r.Files,
+		"completions_days": &r.Completions, "responses_days": &r.Responses, "conversations_days": &r.Conversations, "files_days": &r.Files, "decisions_days": &r.Decisions,
 	} {
 		if *days, err = v.number(field); err != nil {
 			return r, err

@@ -114,6 +114,12 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	if err := s.resolve(ctx, c, p); err != nil {
 		return nil, err
 	}
+	kept := s.keeps(c, req)
+	if kept {
+		if err := checkKept(req, p); err != nil {
+			return nil, err
+		}
+	}
 	plans, err := s.plan(ctx, info, p.questions, cmp.Or(req.Debias, info.Debias, 1))
 	if err != nil {
 		return nil, err
@@ -140,8 +146,18 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 		s.accounts.ChargeCut(ctx, c, use(info, inputTokens(plans)))
 		return nil, accounts.Cause(running, err)
 	}
+	also := c.Claim.Doing()
+	if kept {
+		write := s.keep(req, p, resp)
+		also = func(tx storage.Tx) error {
+			if err := write(tx); err != nil {
+				return err
+			}
+			return c.Claim.Did(tx, resp.ID)
+		}
+	}
 	// The model has done its work, also for a caller that has left meanwhile.
-	if _, err := s.accounts.Charge(context.WithoutCancel(ctx), c, use(info, resp.Usage.InputTokens), c.Claim.Doing()); err != nil {
+	if _, err := s.accounts.Charge(context.WithoutCancel(ctx), c, use(info, resp.Usage.InputTokens), also); err != nil {
 		return nil, err
 	}
 	return resp, nil

@@ -43,6 +43,12 @@ type Request struct {
 
 	// Examples are states with their right answers, at most [MaxExamples].
 	Examples []Example
+
+	// Store says whether the decision is stored; nil is as the caller's key and
+	// organization have it. One with zero data retention never is. Metadata are tags of
+	// a stored decision.
+	Store    *bool
+	Metadata map[string]string
 }
 
 // Example is a state with the right answers to some of the questions of its
@@ -90,6 +96,10 @@ type Question struct {
 
 	// Images are pictures that belong to the question alone.
 	Images []Image
+
+	// KeptName is the question's name in a stored decision, where that is another;
+	// distinct among all.
+	KeptName string
 }
 
 // Image is a picture.

@@ -6,6 +6,7 @@ import (
 
 // Response holds the answers to the questions of a [Request], in its order.
 type Response struct {
+	ID      string // dec_… of a stored decision; empty for any other
 	Model   string
 	Answers []Answer
 	Usage   Usage

@@ -36,6 +36,7 @@ const (
 	Upstream                    // a model server or search service failed or answered nonsense
 	Canceled                    // the caller went away or cancelled
 	Unsupported                 // the request comes in a form that nobody here reads
+	Unprocessable               // a well-formed request that does not fit the objects it is about
 	numKinds
 )
 
@@ -50,7 +51,7 @@ func Kinds() []Kind {
 
 var kindNames = [numKinds]string{
 	"internal", "invalid", "rejected", "unauthenticated", "no credits", "denied", "not found",
-	"conflict", "too large", "rate limited", "unavailable", "upstream", "canceled", "unsupported",
+	"conflict", "too large", "rate limited", "unavailable", "upstream", "canceled", "unsupported", "unprocessable",
 }
 
 // String returns the kind in words, for logs.

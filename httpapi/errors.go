@@ -30,6 +30,7 @@ var statuses = map[fault.Kind]struct {
 	fault.Conflict:        {409, 409, "invalid_request_error", "conflict_error"},
 	fault.TooLarge:        {413, 413, "invalid_request_error", "request_too_large"},
 	fault.Unsupported:     {415, 415, "invalid_request_error", "invalid_request_error"},
+	fault.Unprocessable:   {422, 422, "invalid_request_error", "invalid_request_error"},
 	fault.RateLimited:     {429, 429, "rate_limit_error", "rate_limit_error"},
 	fault.Unavailable:     {503, 503, "server_error", "overloaded_error"},
 	fault.Upstream:        {502, 502, "server_error", "api_error"},

@@ -163,9 +163,11 @@ func (a *API) routes() map[string]methods {
 		"/openapi.json": {"GET": a.describe},
 		"/readyz":       {"GET": a.ready},
 
-		decisionsPath:   {"POST": authenticated(a.decide)},
-		"/v1/decisions": {"POST": authenticated(a.createDecisions)},
-		"/v1/rerank":    {"POST": authenticated(a.rerank)},
+		decisionsPath:                        {"POST": authenticated(a.decide)},
+		"/v1/decisions":                      {"POST": authenticated(a.createDecisions), "GET": authenticated(a.listDecisions)},
+		"/v1/decisions/{decision_id}":        {"GET": authenticated(a.getDecision), "DELETE": authenticated(a.deleteDecision)},
+		"/v1/decisions/{decision_id}/labels": {"POST": authenticated(a.labelDecision)},
+		"/v1/rerank":                         {"POST": authenticated(a.rerank)},
 
 		"/v1/calibrations":                  {"POST": authenticated(a.createCalibration), "GET": authenticated(a.listCalibrations)},
 		"/v1/calibrations/{calibration_id}": {"GET": authenticated(a.getCalibration), "DELETE": authenticated(a.deleteCalibration)},

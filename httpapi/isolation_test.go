@@ -41,6 +41,8 @@ func newOwner(t *testing.T, a *API) owner {
 	o.ids["item_id"] = items["first_id"].(string)
 	rows := strings.TrimSuffix(strings.Repeat(`{"state":"`+secret+`","answer":true},`, 20), ",")
 	o.ids["calibration_id"] = make("/v1/calibrations", `{"model":"svc-snap-preview","question":{"type":"noul","instructions":"`+secret+`"},"rows":[`+rows+`]}`)["id"].(string)
+	o.ids["decision_id"] = make("/v1/systemone", `{"model":"svc-snap-preview","state":"`+secret+`","questions":{"q":{"type":"noul"}},"store":true}`)["id"].(string)
+	make("/v1/decisions/"+o.ids["decision_id"]+"/labels", `{"labels":{"q":true}}`)
 	upload := func(parts ...formPart) string {
 		t.Helper()
 		w := sendForm(a, key, form(parts...))
@@ -96,6 +98,10 @@ var foreignRoutes = map[string]foreign{
 	"POST /v1/systemone ":                       {`{"model":"svc-snap-preview","state":{"file_id":"{file_id}"},"questions":{"q":{"type":"noul"}}}`, 404},
 	"POST /v1/systemone  ":                      {`{"model":"svc-snap-preview","state":{"conversation":"{conversation_id}"},"questions":{"q":{"type":"noul"}}}`, 404},
 	"POST /v1/decisions":                        {"{}", 400},
+	"GET /v1/decisions":                         {"", 200},
+	"GET /v1/decisions/{decision_id}":           {"", 404},
+	"DELETE /v1/decisions/{decision_id}":        {"", 404},
+	"POST /v1/decisions/{decision_id}/labels":   {`{"labels":{"q":false}}`, 404},
 	"POST /v1/rerank":                           {"{}", 400},
 	"POST /v1/embeddings":                       {"{}", 400},
 	"POST /v1/completions":                      {"{}", 400},

@@ -46,6 +46,7 @@ func FromOrganizationRequest(w *wire.OrganizationRequest) (accounts.NewOrganizat
 		Name: w.Name, Credits: credits, ZeroDataRetention: w.ZeroDataRetention, RequestsPerMinute: w.RequestsPerMinute,
 		TokensPerMinute: w.TokensPerMinute, ConcurrentRequests: w.ConcurrentRequests,
 		UnknownFields: accounts.UnknownFields(w.UnknownFields), Retention: value(fromRetention(w.Retention)),
+		StoreDecisions: w.StoreDecisions,
 	}, err
 }
 
@@ -54,6 +55,7 @@ func ToOrganizationRequest(n *accounts.NewOrganization) *wire.OrganizationReques
 	w := &wire.OrganizationRequest{
 		Name: n.Name, Credits: toOptionalDollars(n.Credits), ZeroDataRetention: n.ZeroDataRetention, RequestsPerMinute: n.RequestsPerMinute,
 		TokensPerMinute: n.TokensPerMinute, ConcurrentRequests: n.ConcurrentRequests, UnknownFields: string(n.UnknownFields),
+		StoreDecisions: n.StoreDecisions,
 	}
 	if n.Retention != (accounts.Retention{}) {
 		w.Retention = toRetention(&n.Retention)
@@ -66,7 +68,7 @@ func FromOrganizationUpdate(w *wire.OrganizationUpdate) accounts.OrganizationUpd
 	return accounts.OrganizationUpdate{
 		Name: w.Name, Status: (*accounts.Status)(w.Status), ZeroDataRetention: w.ZeroDataRetention, RequestsPerMinute: w.RequestsPerMinute,
 		TokensPerMinute: w.TokensPerMinute, ConcurrentRequests: w.ConcurrentRequests,
-		UnknownFields: (*accounts.UnknownFields)(w.UnknownFields), Retention: fromRetention(w.Retention),
+		UnknownFields: (*accounts.UnknownFields)(w.UnknownFields), Retention: fromRetention(w.Retention), StoreDecisions: w.StoreDecisions,
 	}
 }
 
@@ -75,7 +77,7 @@ func ToOrganizationUpdate(u *accounts.OrganizationUpdate) *wire.OrganizationUpda
 	return &wire.OrganizationUpdate{
 		Name: u.Name, Status: (*string)(u.Status), ZeroDataRetention: u.ZeroDataRetention, RequestsPerMinute: u.RequestsPerMinute,
 		TokensPerMinute: u.TokensPerMinute, ConcurrentRequests: u.ConcurrentRequests,
-		UnknownFields: (*string)(u.UnknownFields), Retention: toRetention(u.Retention),
+		UnknownFields: (*string)(u.UnknownFields), Retention: toRetention(u.Retention), StoreDecisions: u.StoreDecisions,
 	}
 }
 
@@ -89,14 +91,14 @@ func fromRetention(w *wire.Retention) *accounts.Retention {
 	if w == nil {
 		return nil
 	}
-	return &accounts.Retention{Completions: w.CompletionsDays, Responses: w.ResponsesDays, Conversations: w.ConversationsDays, Files: w.FilesDays}
+	return &accounts.Retention{Completions: w.CompletionsDays, Responses: w.ResponsesDays, Conversations: w.ConversationsDays, Files: w.FilesDays, Decisions: w.DecisionsDays}
 }
 
 func toRetention(r *accounts.Retention) *wire.Retention {
 	if r == nil {
 		return nil
 	}
-	return &wire.Retention{CompletionsDays: r.Completions, ResponsesDays: r.Responses, ConversationsDays: r.Conversations, FilesDays: r.Files}
+	return &wire.Retention{CompletionsDays: r.Completions, ResponsesDays: r.Responses, ConversationsDays: r.Conversations, FilesDays: r.Files, DecisionsDays: r.Decisions}
 }
 
 // ToOrganization returns an organization as it is answered.
@@ -104,7 +106,7 @@ func ToOrganization(o *accounts.Organization) wire.Organization {
 	return wire.Organization{
 		ID: o.ID, Object: "organization", Name: o.Name, Status: string(o.Status), ZeroDataRetention: o.ZeroDataRetention,
 		Credits: toDollars(o.Credits), RequestsPerMinute: o.RequestsPerMinute, TokensPerMinute: o.TokensPerMinute, ConcurrentRequests: o.ConcurrentRequests,
-		UnknownFields: string(o.UnknownFields), Retention: *toRetention(&o.Retention), CreatedAt: o.CreatedAt,
+		UnknownFields: string(o.UnknownFields), StoreDecisions: o.StoreDecisions, Retention: *toRetention(&o.Retention), CreatedAt: o.CreatedAt,
 	}
 }
 
@@ -114,27 +116,27 @@ func FromOrganization(w *wire.Organization) (accounts.Organization, error) {
 	return accounts.Organization{
 		ID: w.ID, Name: w.Name, Status: accounts.Status(w.Status), ZeroDataRetention: w.ZeroDataRetention, Credits: credits, RequestsPerMinute: w.RequestsPerMinute,
 		TokensPerMinute: w.TokensPerMinute, ConcurrentRequests: w.ConcurrentRequests,
-		UnknownFields: accounts.UnknownFields(w.UnknownFields), Retention: *fromRetention(&w.Retention), CreatedAt: w.CreatedAt,
+		UnknownFields: accounts.UnknownFields(w.UnknownFields), StoreDecisions: w.StoreDecisions, Retention: *fromRetention(&w.Retention), CreatedAt: w.CreatedAt,
 	}, err
 }
 
 // FromKeyRequest returns the key that is to be made.
 func FromKeyRequest(w *wire.KeyRequest) (accounts.NewKey, error) {
 	budget, err := FromDollars("budget", w.Budget)
-	return accounts.NewKey{OrganizationID: w.OrganizationID, Name: w.Name, Models: w.Models, UnknownFields: accounts.UnknownFields(w.UnknownFields), KeyLimits: accounts.KeyLimits{
+	return accounts.NewKey{OrganizationID: w.OrganizationID, Name: w.Name, Models: w.Models, UnknownFields: accounts.UnknownFields(w.UnknownFields), StoreDecisions: w.StoreDecisions, KeyLimits: accounts.KeyLimits{
 		RequestsPerMinute: w.RequestsPerMinute, TokensPerMinute: w.TokensPerMinute, Budget: budget, BudgetPeriod: accounts.Period(w.BudgetPeriod)}}, err
 }
 
 // ToKeyRequest returns the body that makes a key.
 func ToKeyRequest(n *accounts.NewKey) *wire.KeyRequest {
 	return &wire.KeyRequest{OrganizationID: n.OrganizationID, Name: n.Name, Models: n.Models, RequestsPerMinute: n.RequestsPerMinute,
-		TokensPerMinute: n.TokensPerMinute, Budget: toOptionalDollars(n.Budget), BudgetPeriod: string(n.BudgetPeriod), UnknownFields: string(n.UnknownFields)}
+		TokensPerMinute: n.TokensPerMinute, Budget: toOptionalDollars(n.Budget), BudgetPeriod: string(n.BudgetPeriod), UnknownFields: string(n.UnknownFields), StoreDecisions: n.StoreDecisions}
 }
 
 // FromKeyUpdate returns what is to be changed.
 func FromKeyUpdate(w *wire.KeyUpdate) (accounts.KeyUpdate, error) {
 	u := accounts.KeyUpdate{Name: w.Name, RequestsPerMinute: w.RequestsPerMinute, TokensPerMinute: w.TokensPerMinute, BudgetPeriod: (*accounts.Period)(w.BudgetPeriod),
-		UnknownFields: (*accounts.UnknownFields)(w.UnknownFields)}
+		UnknownFields: (*accounts.UnknownFields)(w.UnknownFields), StoreDecisions: w.StoreDecisions}
 	budget, err := FromDollars("budget", w.Budget)
 	if w.Budget != nil {
 		u.Budget = &budget
@@ -145,7 +147,7 @@ func FromKeyUpdate(w *wire.KeyUpdate) (accounts.KeyUpdate, error) {
 // ToKeyUpdate returns the body that changes a key.
 func ToKeyUpdate(u *accounts.KeyUpdate) *wire.KeyUpdate {
 	w := &wire.KeyUpdate{Name: u.Name, RequestsPerMinute: u.RequestsPerMinute, TokensPerMinute: u.TokensPerMinute, BudgetPeriod: (*string)(u.BudgetPeriod),
-		UnknownFields: (*string)(u.UnknownFields)}
+		UnknownFields: (*string)(u.UnknownFields), StoreDecisions: u.StoreDecisions}
 	if u.Budget != nil {
 		d := toDollars(*u.Budget)
 		w.Budget = &d
@@ -158,7 +160,7 @@ func ToKey(k *accounts.APIKey) wire.APIKey {
 	w := wire.APIKey{
 		ID: k.ID, Object: "api_key", OrganizationID: optional(k.OrganizationID), Name: k.Name, Models: k.Models, Prefix: k.Prefix,
 		CreatedAt: k.CreatedAt, LastUsedAt: optional(k.LastUsedAt), RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
-		Budget: toOptionalDollars(k.Budget), BudgetPeriod: string(k.BudgetPeriod), UnknownFields: string(k.UnknownFields), Key: k.Secret,
+		Budget: toOptionalDollars(k.Budget), BudgetPeriod: string(k.BudgetPeriod), UnknownFields: string(k.UnknownFields), StoreDecisions: k.StoreDecisions, Key: k.Secret,
 	}
 	if k.Budget != 0 {
 		spent := toDollars(k.Spent)
@@ -174,7 +176,7 @@ func FromKey(w *wire.APIKey) (accounts.APIKey, error) {
 	return accounts.APIKey{
 		ID: w.ID, OrganizationID: value(w.OrganizationID), Name: w.Name, Models: w.Models, Prefix: w.Prefix, CreatedAt: w.CreatedAt, LastUsedAt: value(w.LastUsedAt),
 		KeyLimits: accounts.KeyLimits{RequestsPerMinute: w.RequestsPerMinute, TokensPerMinute: w.TokensPerMinute, Budget: budget, BudgetPeriod: accounts.Period(w.BudgetPeriod)},
-		Spent:     spent, UnknownFields: accounts.UnknownFields(w.UnknownFields), Secret: w.Key,
+		Spent:     spent, UnknownFields: accounts.UnknownFields(w.UnknownFields), StoreDecisions: w.StoreDecisions, Secret: w.Key,
 	}, errors.Join(err, wrong)
 }
 

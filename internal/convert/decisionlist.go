@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/fault"
@@ -33,7 +34,8 @@ type listQuestion struct {
 // place.
 func FromDecisionList(w *wire.DecisionListRequest) (*DecisionList, error) {
 	l := &DecisionList{places: map[string][]string{}, Request: &decisions.Request{
-		Model: w.Model, MaxQuestions: max(len(w.Questions), 1), Debias: value(w.Debias), AbstainAboveError: value(w.AbstainAboveError)}}
+		Model: w.Model, MaxQuestions: max(len(w.Questions), 1), Debias: value(w.Debias), AbstainAboveError: value(w.AbstainAboveError),
+		Store: w.Store, Metadata: w.Metadata}}
 	var err error
 	if w.Input.Text != nil {
 		l.Request.State, err = jsonout.Marshal(*w.Input.Text)
@@ -43,7 +45,27 @@ func FromDecisionList(w *wire.DecisionListRequest) (*DecisionList, error) {
 	for i := range w.Questions {
 		l.ask(strconv.Itoa(i), &w.Questions[i])
 	}
+	l.nameKept()
 	return l, err
+}
+
+// nameKept names the questions of a stored decision: as the request does, or by their
+// place where it does not or a name is not distinct.
+func (l *DecisionList) nameKept() {
+	used := map[string]bool{}
+	for i := range l.questions {
+		if name := value(l.questions[i].name); name != "" && !used[name] && utf8.RuneCountInString(name) <= decisions.MaxQuestionName {
+			l.Request.Questions[i].KeptName, used[name] = name, true
+		}
+	}
+	for i := range l.Request.Questions {
+		q := &l.Request.Questions[i]
+		for name := q.Name; q.KeptName == ""; name += "_" {
+			if !used[name] {
+				q.KeptName, used[name] = name, true
+			}
+		}
+	}
 }
 
 // state returns items as the model reads them.
@@ -184,7 +206,7 @@ func (l *DecisionList) Fault(err error) error {
 
 // Answer returns the answers as they are answered.
 func (l *DecisionList) Answer(r *decisions.Response) wire.DecisionList {
-	w := wire.DecisionList{Model: r.Model, Answers: make([]wire.ListAnswer, len(r.Answers)), Usage: wire.DecisionListUsage{
+	w := wire.DecisionList{ID: r.ID, Model: r.Model, Answers: make([]wire.ListAnswer, len(r.Answers)), Usage: wire.DecisionListUsage{
 		InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens, TotalTokens: r.Usage.InputTokens + r.Usage.OutputTokens}}
 	for i := range r.Answers {
 		q := &l.questions[i]

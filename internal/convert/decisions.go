@@ -17,7 +17,7 @@ import (
 // FromDecisionRequest returns what is asked. Questions keep their order, as options do
 // in the criteria, which package decisions reads.
 func FromDecisionRequest(w *wire.DecisionRequest) *decisions.Request {
-	req := &decisions.Request{Model: w.Model, State: w.State, Debias: value(w.Debias), AbstainAboveError: value(w.AbstainAboveError)}
+	req := &decisions.Request{Model: w.Model, State: w.State, Debias: value(w.Debias), AbstainAboveError: value(w.AbstainAboveError), Store: w.Store, Metadata: w.Metadata}
 	for i := range w.Questions {
 		q := fromQuestion(&w.Questions[i].Value)
 		q.Name = w.Questions[i].Name
@@ -44,7 +44,7 @@ func fromQuestion(w *wire.DecisionQuestion) decisions.Question {
 // interface does not have.
 func ToDecisionRequest(req *decisions.Request) (*wire.DecisionRequest, error) {
 	w := &wire.DecisionRequest{Model: req.Model, State: req.State, Questions: wire.Members[wire.DecisionQuestion]{},
-		DecisionWays: wire.DecisionWays{Debias: optional(req.Debias), AbstainAboveError: optional(req.AbstainAboveError)}}
+		DecisionWays: wire.DecisionWays{Debias: optional(req.Debias), AbstainAboveError: optional(req.AbstainAboveError), Store: req.Store, Metadata: req.Metadata}}
 	for i := range req.Questions {
 		q := &req.Questions[i]
 		if q.Images != nil {
@@ -74,7 +74,7 @@ func toQuestion(q *decisions.Question) wire.DecisionQuestion {
 
 // ToDecision returns answers as they are answered by the names of their questions.
 func ToDecision(r *decisions.Response) wire.Decision {
-	w := wire.Decision{Model: r.Model, Answers: make(wire.Members[wire.DecisionAnswer], len(r.Answers)),
+	w := wire.Decision{ID: r.ID, Model: r.Model, Answers: make(wire.Members[wire.DecisionAnswer], len(r.Answers)),
 		Usage: wire.DecisionUsage{InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens}}
 	for i := range r.Answers {
 		a := &r.Answers[i]
@@ -134,7 +134,7 @@ func toNumbers(a *decisions.Answer) (w wire.DecisionNumbers) {
 // FromDecision returns what an answer says, with the answers in the order of the
 // questions.
 func FromDecision(w *wire.Decision, questions []decisions.Question) (*decisions.Response, error) {
-	r := &decisions.Response{Model: w.Model, Usage: decisions.Usage{InputTokens: w.Usage.InputTokens, OutputTokens: w.Usage.OutputTokens}}
+	r := &decisions.Response{ID: w.ID, Model: w.Model, Usage: decisions.Usage{InputTokens: w.Usage.InputTokens, OutputTokens: w.Usage.OutputTokens}}
 	for i := range questions {
 		name := questions[i].Name
 		at := slices.IndexFunc(w.Answers, func(m wire.Member[wire.DecisionAnswer]) bool { return m.Name == name })
@@ -170,7 +170,7 @@ func fromNumbers(name string, kind decisions.Type, w *wire.DecisionNumbers) deci
 // the query, which they share.
 func FromRerankRequest(w *wire.RerankRequest) (*decisions.Request, error) {
 	query, err := jsonout.Marshal(w.Query)
-	req := &decisions.Request{Model: w.Model, State: query, MaxQuestions: max(len(w.Documents), 1)}
+	req := &decisions.Request{Model: w.Model, State: query, MaxQuestions: max(len(w.Documents), 1), Store: new(false)}
 	for i := range w.Documents {
 		req.Questions = append(req.Questions, decisions.Question{Name: strconv.Itoa(i), Type: decisions.Noul,
 			Instructions: "The state is a search query. Is this document relevant to it?\n" + model.Quote(w.Documents[i].Text)})

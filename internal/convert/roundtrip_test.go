@@ -474,7 +474,7 @@ func TestDecisionsArrive(t *testing.T) {
 	request(t, to, convert.FromDecisionRequest, "", fill(f, func(r *decisions.Request) {
 		r.MaxQuestions = 0
 		for i := range r.Questions {
-			r.Questions[i].Images = nil
+			r.Questions[i].Images, r.Questions[i].KeptName = nil, "" // which are not sent
 		}
 	}))
 	if _, err := convert.ToDecisionRequest(&decisions.Request{Questions: []decisions.Question{{Images: []decisions.Image{{}}}}}); !fault.Is(err, fault.Invalid) {
@@ -505,7 +505,7 @@ func TestDecisionsArrive(t *testing.T) {
 		}
 		return a
 	}
-	r := decisions.Response{Model: "m", Usage: decisions.Usage{InputTokens: 1, OutputTokens: 2}, Ordered: true, Abstains: true}
+	r := decisions.Response{ID: "dec_1", Model: "m", Usage: decisions.Usage{InputTokens: 1, OutputTokens: 2}, Ordered: true, Abstains: true}
 	var asked []decisions.Question
 	for _, kind := range []decisions.Type{decisions.Noul, decisions.Choice, decisions.Score, decisions.Labels} {
 		a, raw := numbers(kind), numbers(kind)
@@ -521,6 +521,18 @@ func TestDecisionsArrive(t *testing.T) {
 		}
 		return got
 	}), "", r)
+	kept := decisions.Kept{ID: "dec_1", CreatedAt: 2, State: []byte(`"x"`), Images: 1, Response: r, Metadata: map[string]string{"a": "b"},
+		Labels: []decisions.Label{{Question: "noul", Answer: []byte("true")}}}
+	for _, q := range asked {
+		kept.Questions = append(kept.Questions, decisions.Question{Name: q.Name, Type: decisions.Type(q.Name), Instructions: "?", Criteria: []byte("{}")})
+	}
+	answer(t, convert.ToKeptDecision, pointer(func(w *wire.KeptDecision) *decisions.Kept {
+		got, err := convert.FromKeptDecision(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}), "", kept)
 	if _, err := convert.FromDecision(&wire.Decision{}, asked); !fault.Is(err, fault.Upstream) {
 		t.Errorf("an answer without answers: %v", err)
 	}
@@ -529,7 +541,7 @@ func TestDecisionsArrive(t *testing.T) {
 func TestCalibrationsArrive(t *testing.T) {
 	f := newFiller()
 	request(t, convert.ToCalibrationRequest, convert.FromCalibrationRequest, ".FileID .Question.Sent", fill(f, func(n *decisions.NewCalibration) {
-		n.Question.Name, n.Question.Images = "", nil
+		n.Question.Name, n.Question.Images, n.Question.KeptName = "", nil, ""
 		n.Asked = json.RawMessage(fmt.Sprintf(`{"type":%q,"instructions":%q,"criteria":%s}`, n.Question.Type, n.Question.Instructions, n.Question.Criteria))
 	}))
 	answer(t, convert.ToCalibration, convert.FromCalibration, "", fill(f, func(k *decisions.Calibration) {

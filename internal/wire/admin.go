@@ -25,6 +25,7 @@ type OrganizationRequest struct {
 	TokensPerMinute    int        `json:"tokens_per_minute,omitempty" api:"min=0" doc:"0 is no limit."`
 	ConcurrentRequests int        `json:"concurrent_requests,omitempty" api:"min=0" doc:"How many requests of it a process works on at once; 0 is no limit of its own."`
 	UnknownFields      string     `json:"unknown_fields,omitempty" api:"enum=ignore|refuse" doc:"What becomes of fields of requests that the interface does not have: they are ignored and named in Svc-Ignored-Fields, or refused. The organization, the key or the request may refuse; what the request says wins."`
+	StoreDecisions     bool       `json:"store_decisions,omitempty" doc:"Decisions are stored where a request does not say otherwise."`
 	Retention          *Retention `json:"retention,omitempty"`
 }
 
@@ -37,6 +38,7 @@ type OrganizationUpdate struct {
 	TokensPerMinute    *int       `json:"tokens_per_minute,omitempty" api:"min=0" doc:"0 is no limit."`
 	ConcurrentRequests *int       `json:"concurrent_requests,omitempty" api:"min=0" doc:"How many requests of it a process works on at once; 0 is no limit of its own."`
 	UnknownFields      *string    `json:"unknown_fields,omitempty" api:"enum=ignore|refuse"`
+	StoreDecisions     *bool      `json:"store_decisions,omitempty"`
 	Retention          *Retention `json:"retention,omitempty" doc:"All of it."`
 }
 
@@ -46,6 +48,7 @@ type Retention struct {
 	ResponsesDays     int `json:"responses_days,omitempty" api:"min=0,max=36500" doc:"Since a response was made; its items stay in its conversation."`
 	ConversationsDays int `json:"conversations_days,omitempty" api:"min=0,max=36500" doc:"Since something was last said in a conversation."`
 	FilesDays         int `json:"files_days,omitempty" api:"min=0,max=36500" doc:"Since a file was uploaded."`
+	DecisionsDays     int `json:"decisions_days,omitempty" api:"min=0,max=36500" doc:"Since a stored decision was made; its labels go with it."`
 }
 
 // Organization is who owns keys, credits and what is stored.
@@ -60,6 +63,7 @@ type Organization struct {
 	TokensPerMinute    int       `json:"tokens_per_minute" doc:"0 is no limit."`
 	ConcurrentRequests int       `json:"concurrent_requests,omitempty" doc:"How many requests of it a process works on at once; absent without a limit of its own."`
 	UnknownFields      string    `json:"unknown_fields,omitempty" api:"enum=refuse" doc:"Absent where they are ignored."`
+	StoreDecisions     bool      `json:"store_decisions,omitempty" doc:"Decisions are stored where a request does not say otherwise."`
 	Retention          Retention `json:"retention,omitzero"`
 	CreatedAt          int64     `json:"created_at" doc:"Unix seconds."`
 }
@@ -79,6 +83,7 @@ type KeyRequest struct {
 	Budget            *Dollars `json:"budget,omitempty" doc:"US dollars that the key may spend in each period, 0 for no budget. Above it requests get 402 with the code budget_exceeded."`
 	BudgetPeriod      string   `json:"budget_period,omitempty" api:"enum=day|month" doc:"Of the calendar, in UTC; month where a budget has none."`
 	UnknownFields     string   `json:"unknown_fields,omitempty" api:"enum=ignore|refuse" doc:"As of organizations."`
+	StoreDecisions    bool     `json:"store_decisions,omitempty" doc:"As of organizations: either stores."`
 }
 
 // KeyUpdate changes the fields of a key that are there.
@@ -89,6 +94,7 @@ type KeyUpdate struct {
 	Budget            *Dollars `json:"budget,omitempty" doc:"0 for no budget. What the key has spent in the period counts."`
 	BudgetPeriod      *string  `json:"budget_period,omitempty" api:"enum=day|month" doc:"Of the calendar, in UTC; month where a budget has none."`
 	UnknownFields     *string  `json:"unknown_fields,omitempty" api:"enum=ignore|refuse"`
+	StoreDecisions    *bool    `json:"store_decisions,omitempty"`
 }
 
 // APIKey is a key, without its secret but where it has just been made.
@@ -107,6 +113,7 @@ type APIKey struct {
 	BudgetPeriod      string   `json:"budget_period,omitempty" api:"enum=day|month" doc:"Of the calendar, in UTC."`
 	BudgetSpent       *Dollars `json:"budget_spent,omitempty" doc:"Of the budget, in this period."`
 	UnknownFields     string   `json:"unknown_fields,omitempty" api:"enum=refuse" doc:"Absent where they are ignored unless the organization refuses them."`
+	StoreDecisions    bool     `json:"store_decisions,omitempty"`
 	Key               string   `json:"key,omitempty" doc:"The secret, shown once."`
 }
 

@@ -18,8 +18,10 @@ type DecisionRequest struct {
 	Examples []DecisionExample `json:"examples,omitempty" api:"first=101" doc:"States with right answers, which the model reads first."`
 }
 
-// DecisionWays says how to ask and what answers to do without.
+// DecisionWays says how to ask, what answers to do without and what is stored.
 type DecisionWays struct {
+	Store             *bool    `json:"store,omitempty" doc:"Whether the decision is stored, which the organization or the key may have as the default. An organization with zero data retention stores none."`
+	Metadata          Tags     `json:"metadata,omitempty" doc:"Tags of a stored decision."`
 	AbstainAboveError *float64 `json:"abstain_above_error,omitempty" api:"above=0,max=1" doc:"Marks answers whose confidence does not keep this error rate; each question needs a calibration."`
 	Debias            *int     `json:"debias,omitempty" api:"min=1,max=255" doc:"In how many orders each question is asked."`
 }
@@ -84,6 +86,7 @@ type DecisionExample struct {
 
 // Decision is the answer to a [DecisionRequest].
 type Decision struct {
+	ID      string                  `json:"id,omitempty" doc:"Of a stored decision."`
 	Model   string                  `json:"model"`
 	Answers Members[DecisionAnswer] `json:"answers"`
 	Usage   DecisionUsage           `json:"usage"`
@@ -122,8 +125,35 @@ type AnswerNotes[Numbers any] struct {
 	Abstained        *bool    `json:"abstained,omitempty" doc:"With abstain_above_error: whether the answer is less sure than that asks for."`
 }
 
+// KeptDecision is a stored decision.
+type KeptDecision struct {
+	ID        string                    `json:"id"`
+	Object    string                    `json:"object" api:"const=decision"`
+	CreatedAt int64                     `json:"created_at" doc:"Unix seconds."`
+	Model     string                    `json:"model"`
+	State     json.RawMessage           `json:"state" doc:"What was judged: the text of a file or what was said in a conversation, where the request referred to it."`
+	Images    int                       `json:"images,omitempty" doc:"How many images the decision had; they are not stored."`
+	Questions Members[DecisionQuestion] `json:"questions"`
+	Answers   Members[DecisionAnswer]   `json:"answers"`
+	Usage     DecisionUsage             `json:"usage"`
+	Labels    Members[json.RawMessage]  `json:"labels" doc:"Right answers by question: true or false, the name of an option, or the index of a level."`
+	Metadata  Tags                      `json:"metadata"`
+}
+
+// LabelsRequest is the body of POST /v1/decisions/{decision_id}/labels.
+type LabelsRequest struct {
+	Labels Members[json.RawMessage] `json:"labels" api:"required,least=1,first=401" doc:"By question: true or false, the name of an option, or the index of a level; null removes a label."`
+}
+
+func (r *LabelsRequest) check(n *jsonin.Node) {
+	if len(r.Labels) == 0 {
+		n.Field("labels").Fail("must name a question")
+	}
+}
+
 // DecisionList is the answer to POST /v1/decisions.
 type DecisionList struct {
+	ID      string            `json:"id,omitempty" doc:"Of a stored decision."`
 	Model   string            `json:"model"`
 	Answers []ListAnswer      `json:"answers"`
 	Usage   DecisionListUsage `json:"usage"`

@@ -26,11 +26,12 @@ var update = flag.Bool("update", false, "write httpapi/openapi.json anew")
 var (
 	requests = []any{
 		DecisionRequest{}, DecisionListRequest{}, RerankRequest{}, CalibrationRequest{}, EmbeddingRequest{}, MetadataRequest{}, BatchRequest{},
+		LabelsRequest{},
 		ResponseRequest{}, CompactionRequest{}, ChatRequest{}, CompletionRequest{}, MessagesRequest{},
 		OrganizationRequest{}, OrganizationUpdate{}, CreditsRequest{}, KeyRequest{}, KeyUpdate{},
 	}
 	answers = []any{
-		Decision{}, DecisionList{}, Ranking{}, Calibration{}, List[Calibration]{}, EmbeddingList{}, ModelList{}, InputTokens{},
+		Decision{}, DecisionList{}, Ranking{}, Calibration{}, List[Calibration]{}, KeptDecision{}, List[KeptDecision]{}, EmbeddingList{}, ModelList{}, InputTokens{},
 		Response{}, Compacted{}, ResponseEvent{}, List[Item]{}, ChatCompletion{}, List[ChatCompletion]{}, ChatChunk{}, List[StoredMessage]{}, TextCompletion{},
 		MessagesMessage{}, MessagesTokens{}, MessagesModels{}, MessagesError{},
 		Conversation{}, List[File]{}, List[Batch]{}, BatchLine{}, List[Organization]{}, List[UsageRecord]{}, List[APIKey]{}, List[AuditEntry]{}, Status{}, Error{}, DecisionError{},

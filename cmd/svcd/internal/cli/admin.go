@@ -212,7 +212,7 @@ func retention(r accounts.Retention) string {
 	for _, kind := range []struct {
 		name string
 		days int
-	}{{"completions", r.Completions}, {"responses", r.Responses}, {"conversations", r.Conversations}, {"files", r.Files}} {
+	}{{"completions", r.Completions}, {"responses", r.Responses}, {"conversations", r.Conversations}, {"files", r.Files}, {"decisions", r.Decisions}} {
 		if kind.days > 0 {
 			limits = append(limits, fmt.Sprintf("%s %dd", kind.name, kind.days))
 		}
@@ -287,6 +287,7 @@ type organizationFlags struct {
 	zeroDataRetention            *bool
 	concurrent, requests, tokens *int
 	unknownFields                *string
+	storeDecisions               *bool
 }
 
 func newOrganizationFlags(flags *flag.FlagSet) (f organizationFlags) {
@@ -294,7 +295,12 @@ func newOrganizationFlags(flags *flag.FlagSet) (f organizationFlags) {
 	f.concurrent = flags.Int("concurrent-requests", 0, "how `many` requests each process works on at once, 0 for no limit of its own")
 	f.requests, f.tokens = limitFlags(flags)
 	f.unknownFields = unknownFlag(flags)
+	f.storeDecisions = storeDecisionsFlag(flags)
 	return f
+}
+
+func storeDecisionsFlag(flags *flag.FlagSet) *bool {
+	return flags.Bool("store-decisions", false, "whether decisions are stored where a request does not say otherwise")
 }
 
 func unknownFlag(flags *flag.FlagSet) *string {
@@ -334,7 +340,7 @@ func createOrganization(flags *flag.FlagSet) action {
 			return err
 		}
 		n := accounts.NewOrganization{Name: args[0], Credits: amount, ZeroDataRetention: *f.zeroDataRetention,
-			RequestsPerMinute: *f.requests, TokensPerMinute: *f.tokens, ConcurrentRequests: *f.concurrent, UnknownFields: accounts.UnknownFields(*f.unknownFields)}
+			RequestsPerMinute: *f.requests, TokensPerMinute: *f.tokens, ConcurrentRequests: *f.concurrent, UnknownFields: accounts.UnknownFields(*f.unknownFields), StoreDecisions: *f.storeDecisions}
 		_, err = organizations.show(ctx, s, func(ctx context.Context) (accounts.Organization, error) { return s.server.CreateOrganization(ctx, n) })
 		return err
 	}
@@ -349,6 +355,7 @@ func updateOrganization(flags *flag.FlagSet) action {
 			RequestsPerMinute: given(flags, "requests-per-minute", f.requests), TokensPerMinute: given(flags, "tokens-per-minute", f.tokens),
 			ConcurrentRequests: given(flags, "concurrent-requests", f.concurrent),
 			UnknownFields:      (*accounts.UnknownFields)(given(flags, "unknown-fields", f.unknownFields)),
+			StoreDecisions:     given(flags, "store-decisions", f.storeDecisions),
 		})
 	}
 }
@@ -394,6 +401,7 @@ type keyFlags struct {
 	name, budget, period *string
 	requests, tokens     *int
 	unknownFields        *string
+	storeDecisions       *bool
 }
 
 func newKeyFlags(flags *flag.FlagSet) (f keyFlags) {
@@ -402,6 +410,7 @@ func newKeyFlags(flags *flag.FlagSet) (f keyFlags) {
 	f.period = flags.String("budget-period", "month", "the `period` of the budget, day or month")
 	f.requests, f.tokens = limitFlags(flags)
 	f.unknownFields = unknownFlag(flags)
+	f.storeDecisions = storeDecisionsFlag(flags)
 	return f
 }
 
@@ -413,7 +422,7 @@ func createKey(flags *flag.FlagSet) action {
 		if *organization == "" {
 			return errors.New("-org is required: a key without an organization may do nothing")
 		}
-		n := accounts.NewKey{OrganizationID: *organization, Name: *f.name, UnknownFields: accounts.UnknownFields(*f.unknownFields), KeyLimits: accounts.KeyLimits{RequestsPerMinute: *f.requests, TokensPerMinute: *f.tokens}}
+		n := accounts.NewKey{OrganizationID: *organization, Name: *f.name, UnknownFields: accounts.UnknownFields(*f.unknownFields), StoreDecisions: *f.storeDecisions, KeyLimits: accounts.KeyLimits{RequestsPerMinute: *f.requests, TokensPerMinute: *f.tokens}}
 		if period := given(flags, "budget-period", f.period); period != nil {
 			n.BudgetPeriod = accounts.Period(*period)
 		}
@@ -438,7 +447,7 @@ func updateKey(flags *flag.FlagSet) action {
 	return func(ctx context.Context, s *session, args []string) error {
 		u := accounts.KeyUpdate{Name: given(flags, "name", f.name), RequestsPerMinute: given(flags, "requests-per-minute", f.requests),
 			TokensPerMinute: given(flags, "tokens-per-minute", f.tokens), BudgetPeriod: (*accounts.Period)(given(flags, "budget-period", f.period)),
-			UnknownFields: (*accounts.UnknownFields)(given(flags, "unknown-fields", f.unknownFields))}
+			UnknownFields: (*accounts.UnknownFields)(given(flags, "unknown-fields", f.unknownFields)), StoreDecisions: given(flags, "store-decisions", f.storeDecisions)}
 		if text := given(flags, "budget", f.budget); text != nil {
 			budget, err := dollars("budget", *text)
 			if err != nil {
