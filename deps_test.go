@@ -20,17 +20,17 @@ const module = "github.com/seed-506d8e5d/svc"
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
 	"cmd/svcd": {"", "batches", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
-		"files", "telemetry", "internal/background"},
+		"files", "telemetry", "webhooks", "internal/background"},
 	"cmd/svcd/internal/cli": {"accounts", "client", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
 		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
 	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses", "httpapi", "internal/convert", "internal/seal"},
 	"examples": {"", "*"},
-	"httpapi":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage"},
+	"httpapi":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage", "webhooks"},
 
 	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin", "page",
 		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
-	"client": {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/convert", "model", "page", "responses", "internal/wire"},
+	"client": {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/convert", "model", "page", "responses", "webhooks", "internal/wire"},
 
 	"telemetry": {"", "driver", "fault", "files", "internal/status", "model", "responses/websearch", "storage"},
 
@@ -76,6 +76,8 @@ var edges = map[string][]string{
 	"storage/pgstore/pgtest":   {},
 	"storage/storagetest":      {"driver", "storage"},
 
+	"webhooks": {"accounts", "egress", "fault", "internal/*", "page", "storage"},
+
 	"driver":              {},
 	"egress":              {},
 	"fault":               {},
@@ -84,10 +86,11 @@ var edges = map[string][]string{
 	"internal/admission":  {"fault"},
 	"internal/cpu":        {},
 	"internal/wire":       {"fault", "internal/jsonin", "internal/jsonout"},
-	"internal/convert":    {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/jsonout", "model", "page", "responses", "internal/wire"},
+	"internal/convert":    {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/jsonout", "model", "page", "responses", "webhooks", "internal/wire"},
 	"internal/format":     {"storage"},
 	"internal/generation": {"fault", "internal/schema", "model"},
 	"internal/ids":        {},
+	"internal/roster":     {"storage"},
 	"internal/jsonin":     {"fault"},
 	"internal/jsonout":    {},
 	"internal/messages":   {"chat", "fault", "internal/jsonout", "internal/wire", "model"},
@@ -101,7 +104,7 @@ var edges = map[string][]string{
 // below httpapi knows HTTP but the clients, and nothing but the programs knows
 // flags.
 var restricted = map[string][]string{
-	"net/http": {"client", "cmd/svcd", "cmd/svcd/internal/cli", "console", "egress", "examples", "httpapi", "internal/status", "model/llamaserver", "model/openai", "responses/websearch", "telemetry"},
+	"net/http": {"client", "cmd/svcd", "cmd/svcd/internal/cli", "console", "egress", "examples", "httpapi", "internal/status", "model/llamaserver", "model/openai", "responses/websearch", "telemetry", "webhooks"},
 	"flag":     {"cmd/svcd", "cmd/svcd/internal/cli", "examples"},
 	"os/exec":  {"cmd/svcd", "files", "model/llamaserver", "storage/pgstore/pgtest"},
 }

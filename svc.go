@@ -105,6 +105,11 @@ type Options struct {
 	// Hooks are called before every call of a model and after its answer.
 	Hooks model.Hooks
 
+	// TurnEnded writes in the transaction that ends a turn in the background, such as
+	// what package webhooks delivers; kind is "response." and how it ended: completed,
+	// incomplete, failed or cancelled. Nil writes nothing.
+	TurnEnded func(tx storage.Tx, kind, id string) error
+
 	// Observer measures what the service does; nil measures nothing. Package
 	// telemetry has one.
 	Observer Observer
@@ -284,7 +289,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	})
 	s.responses = responses.New(responses.Options{
 		Backend: s.models, Accounts: s.accounts, Conversations: s.conversations, Documents: s.files, Search: o.Search,
-		SearchTimeout: o.Tuning.SearchTimeout, MaxSearchRounds: o.Tuning.MaxSearchRounds,
+		SearchTimeout: o.Tuning.SearchTimeout, MaxSearchRounds: o.Tuning.MaxSearchRounds, Ended: o.TurnEnded,
 		Now: o.Now, NewID: o.NewID, Log: s.log,
 	})
 	s.closers = append(s.closers, s.responses.Close)

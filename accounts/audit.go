@@ -51,6 +51,15 @@ func (s *Service) record(tx storage.Tx, action, subject string, change any) erro
 	return s.appendAudit(tx, auditRecord{Action: action, Subject: subject, By: s.actor.by(), CreatedAt: s.now().Unix()}, change)
 }
 
+// Record writes an entry of the audit log about what a part of the service has done by
+// itself.
+func (s *Service) Record(ctx context.Context, action, subject string, change any) error {
+	return s.store.Update(ctx, system, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
+		return s.record(tx, action, subject, change)
+	})
+}
+
 // recordCredits writes what a ledger says of credits into the audit log.
 func (s *Service) recordCredits(tx storage.Tx, organization string, e entryRecord) error {
 	return s.appendAudit(tx, auditRecord{Action: ActionAddCredits, Subject: organization, By: e.By, CreatedAt: e.CreatedAt}, map[string]Micros{"amount": e.Amount})

@@ -131,13 +131,11 @@ type segment struct {
 //
 // and in the service's own namespace:
 //
-//	ba/{organization}         an organization that may have such batches; the value is when it last made one
+//	ba/{organization}         an organization that may have such batches
 const (
 	recordPrefix       = "b/m/"
 	activePrefix       = "b/a/"
 	organizationPrefix = "ba/"
-
-	system storage.Namespace = "system"
 )
 
 func recordKey(id string) []byte  { return []byte(recordPrefix + id) }

@@ -25,6 +25,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/cluster"
 	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/internal/roster"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -72,11 +73,12 @@ type Options struct {
 // with it, and closed before the service that its parts belong to. Its methods may be
 // called concurrently.
 type Service struct {
-	o       Options
-	answer  Answer
-	wake    chan struct{} // capacity 1
-	stop    context.CancelFunc
-	running sync.WaitGroup
+	o             Options
+	organizations roster.Roster // that may have batches with something left to do
+	answer        Answer
+	wake          chan struct{} // capacity 1
+	stop          context.CancelFunc
+	running       sync.WaitGroup
 
 	mu       sync.Mutex
 	busy     map[string]bool           // what this process works on, by batch, or batch and segment
@@ -89,7 +91,7 @@ type Service struct {
 func New(o Options) *Service {
 	o.Workers = cmp.Or(o.Workers, defaultWorkers)
 	return &Service{
-		o: o, wake: make(chan struct{}, 1), stop: func() {},
+		o: o, organizations: roster.Roster{Store: o.Store, Prefix: organizationPrefix}, wake: make(chan struct{}, 1), stop: func() {},
 		busy: map[string]bool{}, stopping: map[string]bool{}, workers: map[storage.Namespace]int{},
 	}
 }

@@ -14,8 +14,6 @@ import (
 
 const (
 	pollEvery = time.Second // how often a process looks for work that others have left
-	// noted is how long an organization is looked at after it has made a batch.
-	noted = time.Hour
 	// storeTimeout bounds what is written after a line has been answered.
 	storeTimeout = 30 * time.Second
 )
@@ -55,8 +53,8 @@ func (s *Service) dispatch(ctx context.Context) {
 // round begins as much work as there are workers for. Next comes the organization that
 // has the fewest.
 func (s *Service) round(ctx context.Context) {
-	organizations, err := s.organizations(ctx)
-	s.log(ctx, system, "", err)
+	organizations, err := s.organizations.All(ctx)
+	s.log(ctx, "", "", err)
 	left := map[storage.Namespace][]string{} // active batches in which there may be work
 	for _, ns := range organizations {
 		ids, err := s.activeOf(ctx, ns)
@@ -96,23 +94,6 @@ func (s *Service) next(left map[storage.Namespace][]string) (ns storage.Namespac
 	return ns, s.total < s.o.Workers
 }
 
-// organizations returns those that may have batches with something left to do.
-func (s *Service) organizations(ctx context.Context) (found []storage.Namespace, err error) {
-	err = s.o.Store.View(ctx, system, func(tx storage.Tx) error {
-		found = nil
-		r := storage.Prefix([]byte(organizationPrefix))
-		r.KeysOnly = true
-		for e, err := range tx.Scan(r) {
-			if err != nil {
-				return err
-			}
-			found = append(found, storage.Namespace(e.Key[len(organizationPrefix):]))
-		}
-		return nil
-	})
-	return found, err
-}
-
 // activeOf returns the batches of an organization that have something left to do, and
 // forgets the organization if it has had none for a while.
 func (s *Service) activeOf(ctx context.Context, ns storage.Namespace) (ids []string, err error) {
@@ -137,14 +118,7 @@ func (s *Service) activeOf(ctx context.Context, ns storage.Namespace) (ids []str
 	if err != nil || len(ids) > 0 {
 		return ids, err
 	}
-	return nil, s.o.Store.Update(ctx, system, func(tx storage.Tx) error {
-		key := []byte(organizationPrefix + string(ns))
-		at, err := tx.Get(key)
-		if err != nil || len(at) != 8 || s.o.Store.Now().Unix()-int64(binary.BigEndian.Uint64(at)) < int64(noted/time.Second) {
-			return nil
-		}
-		return tx.Delete(key)
-	})
+	return nil, s.organizations.Remove(ctx, ns)
 }
 
 func (s *Service) expired(r *record) bool { return s.o.Now().Unix() >= r.ExpiresAt }

@@ -42,7 +42,7 @@ func (s *Service) Create(ctx context.Context, caller accounts.Caller, n NewBatch
 		return Batch{}, err
 	}
 	ns := caller.Namespace()
-	if err := s.noteOrganization(ctx, ns); err != nil {
+	if err := s.organizations.Add(ctx, ns); err != nil {
 		return Batch{}, err
 	}
 	now := s.o.Now()
@@ -90,15 +90,6 @@ func (s *Service) checkFile(ctx context.Context, caller accounts.Caller, id stri
 		return fault.Invalidf("input_file_id", "The file %q could not be read. %s", id, file.Reason.Sentence())
 	}
 	return err
-}
-
-// noteOrganization makes sure that all processes look for batches of an organization.
-// It is called before the batch is made: the note stays for at least an hour.
-func (s *Service) noteOrganization(ctx context.Context, ns storage.Namespace) error {
-	return s.o.Store.Update(ctx, system, func(tx storage.Tx) error {
-		storage.UseReserve(tx)
-		return tx.Set([]byte(organizationPrefix+string(ns)), binary.BigEndian.AppendUint64(nil, uint64(s.o.Store.Now().Unix())))
-	})
 }
 
 // active returns the batches of a namespace that have something left to do, oldest

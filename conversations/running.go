@@ -213,8 +213,9 @@ func (s *Service) Running(ctx context.Context, ns storage.Namespace) (ids []stri
 }
 
 // Abandon ends a turn that its process has left, and reports whether it does not
-// run any more. It stays as it was stored, with the body that end makes of its own.
-func (s *Service) Abandon(ctx context.Context, ns storage.Namespace, id string, end func(body json.RawMessage) (json.RawMessage, error)) (ended bool, err error) {
+// run any more. It stays as it was stored, with the body that end makes of its own;
+// end may write, too.
+func (s *Service) Abandon(ctx context.Context, ns storage.Namespace, id string, end func(tx storage.Tx, id string, body json.RawMessage) (json.RawMessage, error)) (ended bool, err error) {
 	err = s.store.Update(ctx, ns, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
 		ended = true
@@ -236,7 +237,7 @@ func (s *Service) Abandon(ctx context.Context, ns storage.Namespace, id string, 
 			return err
 		default:
 			t.Running = false
-			if t.Body, err = end(t.Body); err != nil {
+			if t.Body, err = end(tx, id, t.Body); err != nil {
 				return err
 			}
 			if err := writeTurn(tx, &t); err != nil {

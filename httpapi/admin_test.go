@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/batches"
+	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
 const adminKey = "admin-secret"
@@ -54,12 +55,12 @@ func newBareAPI(t testing.TB, options svc.Options, opts Options) *API {
 	service, err := svc.New(t.Context(), options)
 	check(t, err)
 	t.Cleanup(func() {
-		check(t, errors.Join(service.Close(), options.Store.Close()))
+		check(t, errors.Join(opts.Webhooks.Close(), service.Close(), options.Store.Close()))
 	})
 	opts.AdminKey = adminKey
 	opts.Logger = options.Logger
 	opts.NewRequestID = func() string { return fmt.Sprintf("req_%d", requests.Add(1)) }
-	opts.Batches = newBatches(service)
+	opts.Batches, opts.Webhooks = newBatches(service), newWebhooks(service)
 	a := New(service, opts)
 	a.guesses = rate.NewLimiter(rate.Inf, 0) // tests have no time to be slowed down
 	return a
@@ -69,6 +70,14 @@ func newBareAPI(t testing.TB, options svc.Options, opts Options) *API {
 func newBatches(service *svc.Service) *batches.Service {
 	p := service.Parts()
 	return batches.New(batches.Options{Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log})
+}
+
+// newWebhooks returns webhooks that reach a host which does not answer.
+func newWebhooks(service *svc.Service) *webhooks.Service {
+	p := service.Parts()
+	return webhooks.New(webhooks.Options{
+		Store: p.Store, Accounts: p.Accounts, Outbox: webhooks.Outbox{Now: p.Now, NewID: p.NewID}, Log: p.Log, Guard: webhooks.Guard([]string{"127.0.0.1"}),
+	})
 }
 
 // send sends a request with a bearer key and returns the answer.

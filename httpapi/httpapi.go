@@ -22,6 +22,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/admission"
 	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
 // Options are what a server may choose. The zero value is usable.
@@ -64,6 +65,9 @@ type Options struct {
 	// Batches are served at /v1/batches; nil leaves those routes out. Who makes them
 	// starts them with [API.Answer].
 	Batches *batches.Service
+
+	// Webhooks are served at /v1/webhook_endpoints; nil leaves those routes out.
+	Webhooks *webhooks.Service
 
 	// NewRequestID makes the X-Request-Id of an answer; nil is a random one.
 	NewRequestID func() string
@@ -197,6 +201,15 @@ func (a *API) routes() map[string]methods {
 		"/v1/batches":                   {"POST": authenticated(a.createBatch), "GET": authenticated(a.listBatches)},
 		"/v1/batches/{batch_id}":        {"GET": authenticated(a.getBatch)},
 		"/v1/batches/{batch_id}/cancel": {"POST": authenticated(a.cancelBatch)},
+
+		"/v1/webhook_event_types": {"GET": authenticated(a.listWebhookEventTypes)},
+		"/v1/webhook_endpoints":   {"POST": authenticated(a.createWebhook), "GET": authenticated(a.listWebhooks)},
+		"/v1/webhook_endpoints/{webhook_endpoint_id}": {
+			"GET": authenticated(a.getWebhook), "POST": authenticated(a.updateWebhook), "DELETE": authenticated(a.deleteWebhook)},
+		"/v1/webhook_endpoints/{webhook_endpoint_id}/rotate_secret":                   {"POST": authenticated(a.rotateWebhookSecret)},
+		"/v1/webhook_endpoints/{webhook_endpoint_id}/test":                            {"POST": authenticated(a.testWebhook)},
+		"/v1/webhook_endpoints/{webhook_endpoint_id}/deliveries":                      {"GET": authenticated(a.listWebhookDeliveries)},
+		"/v1/webhook_endpoints/{webhook_endpoint_id}/deliveries/{delivery_id}/resend": {"POST": authenticated(a.resendWebhook)},
 
 		"/v1/conversations": {"POST": authenticated(a.createConversation)},
 		"/v1/conversations/{conversation_id}": {

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/storage"
+	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
 // owner is an organization with one object of each kind. IDs are by the names of
@@ -55,7 +58,25 @@ func newOwner(t *testing.T, a *API) owner {
 	o.ids["file_id"] = upload(purpose, formPart{"file", "a.txt", "text/plain", secret})
 	o.ids["lines"] = upload(formPart{name: "purpose", content: "batch"}, formPart{"file", "a.jsonl", "application/jsonl", "{}"})
 	o.ids["batch_id"] = make("/v1/batches", newBatch(o.ids["lines"]))["id"].(string)
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(receiver.Close)
+	o.ids["webhook_endpoint_id"] = make("/v1/webhook_endpoints", `{"name":"`+secret+`","url":"`+receiver.URL+`","event_types":["batch.completed"]}`)["id"].(string)
+	o.ids["delivery_id"] = deliver(t, a, o)
 	return o
+}
+
+// deliver has an event posted to the owner's endpoint and returns the delivery's ID.
+func deliver(t *testing.T, a *API, o owner) string {
+	t.Helper()
+	caller, err := a.service.Authenticate(t.Context(), o.key)
+	check(t, err)
+	p := a.service.Parts()
+	check(t, p.Store.Update(t.Context(), caller.Namespace(), func(tx storage.Tx) error {
+		return webhooks.Outbox{Now: p.Now, NewID: p.NewID}.Put(tx, "batch.completed", "batch_1")
+	}))
+	list, err := a.opts.Webhooks.Deliveries(t.Context(), caller, o.ids["webhook_endpoint_id"], svc.Page{})
+	check(t, err)
+	return list.Items[0].ID
 }
 
 // newBatch is the body that makes a batch of a file.
@@ -137,19 +158,29 @@ var foreignRoutes = map[string]foreign{
 	"GET /v1/conversations/{conversation_id}/items/{item_id}":    {"", 404},
 	"DELETE /v1/conversations/{conversation_id}/items/{item_id}": {"", 404},
 
-	"POST /v1/responses   ":              {`{"model":"svc-preview","input":[{"type":"input_file","file_id":"{file_id}"}]}`, 404},
-	"POST /v1/chat/completions ":         {`{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"file","file_id":"{file_id}"}]}]}`, 404},
-	"POST /v1/messages":                  {`{"model":"svc-preview","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"{file_id}"}}]}]}`, 404},
-	"POST /v1/messages/count_tokens":     {`{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"{file_id}"}}]}]}`, 404},
-	"POST /v1/batches":                   {newBatch("{lines}"), 404},
-	"GET /v1/batches":                    {"", 200},
-	"GET /v1/batches/{batch_id}":         {"", 404},
-	"POST /v1/batches/{batch_id}/cancel": {"", 404},
-	"POST /v1/files":                     {"", 400},
-	"GET /v1/files":                      {"", 200},
-	"GET /v1/files/{file_id}":            {"", 404},
-	"DELETE /v1/files/{file_id}":         {"", 404},
-	"GET /v1/files/{file_id}/content":    {"", 404},
+	"POST /v1/responses   ":                                                            {`{"model":"svc-preview","input":[{"type":"input_file","file_id":"{file_id}"}]}`, 404},
+	"POST /v1/chat/completions ":                                                       {`{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"file","file_id":"{file_id}"}]}]}`, 404},
+	"POST /v1/messages":                                                                {`{"model":"svc-preview","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"{file_id}"}}]}]}`, 404},
+	"POST /v1/messages/count_tokens":                                                   {`{"model":"svc-preview","messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"{file_id}"}}]}]}`, 404},
+	"POST /v1/batches":                                                                 {newBatch("{lines}"), 404},
+	"GET /v1/batches":                                                                  {"", 200},
+	"GET /v1/batches/{batch_id}":                                                       {"", 404},
+	"GET /v1/webhook_event_types":                                                      {"", 200},
+	"POST /v1/webhook_endpoints":                                                       {"{}", 400},
+	"GET /v1/webhook_endpoints":                                                        {"", 200},
+	"GET /v1/webhook_endpoints/{webhook_endpoint_id}":                                  {"", 404},
+	"POST /v1/webhook_endpoints/{webhook_endpoint_id}":                                 {"{}", 404},
+	"DELETE /v1/webhook_endpoints/{webhook_endpoint_id}":                               {"", 404},
+	"POST /v1/webhook_endpoints/{webhook_endpoint_id}/rotate_secret":                   {"", 404},
+	"POST /v1/webhook_endpoints/{webhook_endpoint_id}/test":                            {`{"event_type":"batch.completed"}`, 404},
+	"GET /v1/webhook_endpoints/{webhook_endpoint_id}/deliveries":                       {"", 404},
+	"POST /v1/webhook_endpoints/{webhook_endpoint_id}/deliveries/{delivery_id}/resend": {"", 404},
+	"POST /v1/batches/{batch_id}/cancel":                                               {"", 404},
+	"POST /v1/files":                                                                   {"", 400},
+	"GET /v1/files":                                                                    {"", 200},
+	"GET /v1/files/{file_id}":                                                          {"", 404},
+	"DELETE /v1/files/{file_id}":                                                       {"", 404},
+	"GET /v1/files/{file_id}/content":                                                  {"", 404},
 }
 
 // TestForeignObjects asks every route for the objects of another organization,
@@ -198,7 +229,7 @@ func TestForeignObjects(t *testing.T) {
 		if want.status == 404 && strings.Contains(answer, secret) {
 			t.Errorf("%s: got the owner's data: %s", route, answer)
 		}
-		for _, name := range []string{"response_id", "conversation_id", "item_id", "completion_id", "file_id", "batch_id"} {
+		for _, name := range []string{"response_id", "conversation_id", "item_id", "completion_id", "file_id", "batch_id", "webhook_endpoint_id"} {
 			if want.status == 200 && strings.Contains(answer, victim.ids[name]) {
 				t.Errorf("%s: got the owner's %s: %s", route, name, answer)
 			}
@@ -222,7 +253,7 @@ func (o owner) view(t *testing.T, a *API) string {
 	var b strings.Builder
 	for _, pattern := range []string{"/v1/responses/{response_id}", "/v1/responses/{response_id}/input_items",
 		"/v1/chat/completions/{completion_id}", "/v1/chat/completions/{completion_id}/messages", "/v1/conversations/{conversation_id}",
-		"/v1/conversations/{conversation_id}/items/{item_id}", "/v1/files/{file_id}", "/v1/files/{file_id}/content", "/v1/batches/{batch_id}"} {
+		"/v1/conversations/{conversation_id}/items/{item_id}", "/v1/files/{file_id}", "/v1/files/{file_id}/content", "/v1/batches/{batch_id}", "/v1/webhook_endpoints/{webhook_endpoint_id}"} {
 		w := send(a, o.key, "GET", o.path(t, pattern), "")
 		if w.Code != 200 {
 			t.Errorf("%s: the owner got %d %s", pattern, w.Code, w.Body)

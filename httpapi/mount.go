@@ -20,6 +20,7 @@ const (
 	Models        Interface = "models"
 	Embeddings    Interface = "embeddings"
 	Batches       Interface = "batches"
+	Webhooks      Interface = "webhooks"
 
 	Health  Interface = "health"  // /healthz and /readyz
 	OpenAPI Interface = "openapi" // /openapi.json
@@ -34,7 +35,7 @@ const (
 var places = map[string]Interface{
 	"systemone": Decisions, "decisions": Decisions, "rerank": Decisions, "calibrations": Decisions,
 	"responses": Responses, "chat": Chat, "completions": Chat, "messages": Messages, "embeddings": Embeddings,
-	"conversations": Conversations, "files": Files, "models": Models, "batches": Batches,
+	"conversations": Conversations, "files": Files, "models": Models, "batches": Batches, "webhook_endpoints": Webhooks, "webhook_event_types": Webhooks,
 	"healthz": Health, "readyz": Health, "openapi.json": OpenAPI, "admin": Admin, "metrics": Admin,
 }
 
@@ -58,7 +59,8 @@ func (a *API) checkOnly() {
 // serves reports whether a route is among those that the options ask for, and have
 // what serves it.
 func (a *API) serves(path string) bool {
-	if interfaceOf(path) == Batches && a.opts.Batches == nil {
+	switch is := interfaceOf(path); {
+	case is == Batches && a.opts.Batches == nil, is == Webhooks && a.opts.Webhooks == nil:
 		return false
 	}
 	return a.opts.Only == nil || slices.Contains(a.opts.Only, interfaceOf(path))

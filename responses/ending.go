@@ -157,6 +157,9 @@ func (t *turn) saveStored(ctx context.Context, draft *conversations.NewTurn) (ag
 			if err := conversations.LastEvents(tx, r.Conversation, r.ID, page); err != nil {
 				return err
 			}
+			if err := t.o.ended(tx, r.ID, r.Status, r.Incomplete != ""); err != nil {
+				return err
+			}
 		}
 		if r.Status == Completed && !t.req.Background { // then it was done when it began
 			if err := t.caller.Claim.Did(tx, r.ID); err != nil {
@@ -166,6 +169,18 @@ func (t *turn) saveStored(ctx context.Context, draft *conversations.NewTurn) (ag
 		return t.o.Conversations.Write(tx, draft)
 	})
 	return t.saving.run != nil && t.saving.run.rewind(err), err
+}
+
+// ended calls Ended for a turn in the background that ends with a status.
+func (o *Options) ended(tx storage.Tx, id string, status Status, incomplete bool) error {
+	if o.Ended == nil {
+		return nil
+	}
+	kind := "response." + string(status)
+	if status == Completed && incomplete {
+		kind = "response.incomplete"
+	}
+	return o.Ended(tx, kind, id)
 }
 
 func (t *turn) draft(body json.RawMessage) *conversations.NewTurn {

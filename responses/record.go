@@ -6,6 +6,7 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/storage"
 )
 
 // body is what is stored of a response beside its items.
@@ -61,13 +62,18 @@ func newResponse(t conversations.Turn, output []conversations.Item) (*Response, 
 }
 
 // interrupted returns the body of a turn whose process has ended before it, from
-// the one that it was begun with.
-func (s *Service) interrupted(data json.RawMessage) (json.RawMessage, error) {
+// the one that it was begun with, in the transaction that ends the turn.
+func (s *Service) interrupted(tx storage.Tx, id string, data json.RawMessage) (json.RawMessage, error) {
 	var b body
 	if err := json.Unmarshal(data, &b); err != nil {
 		return nil, err
 	}
 	b.Status, b.CompletedAt = Failed, s.o.Now().Unix()
 	b.Error = &errorRecord{CodeInterrupted, "The server was stopped while it made the response."}
+	if b.Echo.Background {
+		if err := s.o.ended(tx, id, Failed, false); err != nil {
+			return nil, err
+		}
+	}
 	return jsonout.Marshal(b)
 }

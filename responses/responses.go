@@ -52,6 +52,11 @@ type Options struct {
 	SearchTimeout   time.Duration
 	MaxSearchRounds int
 
+	// Ended writes in the transaction that ends a turn in the background; kind is
+	// "response." and how it ended: completed, incomplete, failed or cancelled. nil
+	// writes nothing.
+	Ended func(tx storage.Tx, kind, id string) error
+
 	Now   func() time.Time           // the clock; nil: time.Now
 	NewID func(prefix string) string // makes IDs, later ones sorting after earlier ones; nil: random ones that do
 	Log   *slog.Logger               // where searches that fail go; nil: slog.Default()

@@ -26,6 +26,7 @@ type models struct {
 	prices        map[string]accounts.Prices
 	defaultPrices *accounts.Prices
 	aliases       map[string]string // further names of models
+	webhookHosts  []string          // that endpoints may have although they are private, without ports
 	batchPrice    float64           // share of the price that a line of a batch costs; 0: the whole price
 	anyItems      bool              // conversations take items of any kind
 }
@@ -140,7 +141,7 @@ const (
 )
 
 func (d *decoder) models(root *jsonin.Node) models {
-	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price")
+	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "webhook_hosts")
 	m := models{options: &openai.Options{}, prices: map[string]accounts.Prices{}}
 	switch items := root.Field("conversation_items"); items.Text() {
 	case "", "user":
@@ -179,6 +180,9 @@ func (d *decoder) models(root *jsonin.Node) models {
 		m.options.Others = &mod
 	}
 	m.defaultPrices = prices(root.Field("prices"))
+	for _, host := range root.Field("webhook_hosts").Items(maxModels) {
+		m.webhookHosts = append(m.webhookHosts, host.Text())
+	}
 	if price := root.Field("batch_price").Number(); price != nil {
 		if m.batchPrice = *price; m.batchPrice <= 0 || m.batchPrice > 1 {
 			root.Field("batch_price").Fail("must be above 0 and at most 1")

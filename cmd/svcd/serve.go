@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
-	"github.com/seed-506d8e5d/svc/batches"
 	"github.com/seed-506d8e5d/svc/cmd/svcd/internal/cli"
 	"github.com/seed-506d8e5d/svc/console"
 	"github.com/seed-506d8e5d/svc/egress"
@@ -26,6 +25,7 @@ import (
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 	"github.com/seed-506d8e5d/svc/storage/pgstore"
+	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
 // cancelTimeout is how long requests have to end once they are cancelled.
@@ -76,15 +76,15 @@ func (e environment) serve(ctx context.Context, c config) error {
 		service, key, err = c.open(ctx, logger, store, backend, observer)
 	}
 	var handler http.Handler
-	var lines *batches.Service
+	var beside *beside
 	var link string // signs in to the console with the key
 	if err == nil {
-		lines = c.newBatches(service)
+		beside = c.beside(service)
 		api := httpapi.New(service, httpapi.Options{
 			Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, MaxStreams: c.maxStreams, Metrics: observer.Metrics(), Ready: ctx.Err,
-			Batches: lines,
+			Batches: beside.batches, Webhooks: beside.webhooks,
 		})
-		lines.Start(api.Answer)
+		beside.batches.Start(api.Answer)
 		handler, link, err = c.withConsole(httpapi.AllowOrigins(c.origins, api), service, key, console.Options{AdminKey: c.adminKey, Logger: logger, Servers: servers(backend)})
 	}
 	if err == nil {
@@ -101,9 +101,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 			served <- http.ErrServerClosed
 		}
 	}
-	if lines != nil {
-		err = errors.Join(err, lines.Close()) // what they have under way is run again
-	}
+	err = errors.Join(err, beside.close())
 	err = errors.Join(err, shutDown(server, service, c.grace, cancelRequests))
 	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
 		err = errors.Join(err, serveErr)
@@ -117,19 +115,6 @@ func (e environment) serve(ctx context.Context, c config) error {
 	return err
 }
 
-// newBatches makes what runs batches.
-func (c config) newBatches(service *svc.Service) *batches.Service {
-	parts := service.Parts()
-	return batches.New(batches.Options{
-		Store: parts.Store, Cluster: parts.Cluster, Accounts: parts.Accounts, Files: parts.Files, Now: parts.Now, NewID: parts.NewID, Log: parts.Log,
-		Price: c.models.batchPrice,
-		Model: func(ctx context.Context, caller svc.Caller, id string) error {
-			_, err := service.Model(ctx, caller, id)
-			return err
-		},
-	})
-}
-
 // open makes the service over a store. The key is the one that the first start
 // creates, empty otherwise.
 func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Store, backend *openai.Backend, observer *observer) (service *svc.Service, key string, err error) {
@@ -140,6 +125,7 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 	options := svc.Options{
 		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices, AnyItems: c.models.anyItems, Aliases: c.models.aliases,
 		Observer: observer.Telemetry, Extractor: &files.Process{Command: []string{self, cli.ReaderCommand}}, MaxDuration: c.maxDuration,
+		TurnEnded: webhooks.Outbox{}.Put,
 	}
 	if backend != nil {
 		options.Backend = backend

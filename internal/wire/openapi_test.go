@@ -27,6 +27,7 @@ var (
 	requests = []any{
 		DecisionRequest{}, DecisionListRequest{}, RerankRequest{}, CalibrationRequest{}, EmbeddingRequest{}, MetadataRequest{}, BatchRequest{},
 		LabelsRequest{},
+		WebhookRequest{}, WebhookUpdate{}, WebhookRotation{}, WebhookTestRequest{},
 		ResponseRequest{}, CompactionRequest{}, ChatRequest{}, CompletionRequest{}, MessagesRequest{},
 		OrganizationRequest{}, OrganizationUpdate{}, CreditsRequest{}, KeyRequest{}, KeyUpdate{},
 	}
@@ -34,7 +35,8 @@ var (
 		Decision{}, DecisionList{}, Ranking{}, Calibration{}, List[Calibration]{}, KeptDecision{}, List[KeptDecision]{}, EmbeddingList{}, ModelList{}, InputTokens{},
 		Response{}, Compacted{}, ResponseEvent{}, List[Item]{}, ChatCompletion{}, List[ChatCompletion]{}, ChatChunk{}, List[StoredMessage]{}, TextCompletion{},
 		MessagesMessage{}, MessagesTokens{}, MessagesModels{}, MessagesError{},
-		Conversation{}, List[File]{}, List[Batch]{}, BatchLine{}, List[Organization]{}, List[UsageRecord]{}, List[APIKey]{}, List[AuditEntry]{}, Status{}, Error{}, DecisionError{},
+		Conversation{}, List[File]{}, List[Batch]{}, BatchLine{},
+		List[WebhookEndpoint]{}, List[WebhookDelivery]{}, WebhookTest{}, WebhookEventTypes{}, WebhookEvent{}, List[Organization]{}, List[UsageRecord]{}, List[APIKey]{}, List[AuditEntry]{}, Status{}, Error{}, DecisionError{},
 	}
 
 	// byHand are the types that read or write themselves, by the names of their schemas.

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/batches"
+	"github.com/seed-506d8e5d/svc/webhooks"
+)
+
+// beside is what works beside a service, in its store.
+type beside struct {
+	batches  *batches.Service
+	webhooks *webhooks.Service
+}
+
+// beside makes what works beside a service.
+func (c config) beside(service *svc.Service) *beside {
+	p := service.Parts()
+	return &beside{
+		batches: batches.New(batches.Options{
+			Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log,
+			Price: c.models.batchPrice, Ended: webhooks.Outbox{}.Put,
+			Model: func(ctx context.Context, caller svc.Caller, id string) error {
+				_, err := service.Model(ctx, caller, id)
+				return err
+			},
+		}),
+		webhooks: webhooks.New(webhooks.Options{Store: p.Store, Accounts: p.Accounts, Log: p.Log, Guard: webhooks.Guard(c.models.webhookHosts)}),
+	}
+}
+
+// close ends it. What is under way is done again after the next start.
+func (b *beside) close() error {
+	if b == nil {
+		return nil
+	}
+	return errors.Join(b.batches.Close(), b.webhooks.Close())
+}
