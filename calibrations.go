@@ -27,6 +27,12 @@ func (s *Service) Calibrate(ctx context.Context, caller Caller, n *decisions.New
 	})
 }
 
+// LabelledDecisions returns the question of that name and the rows of a calibration
+// that stored decisions have labels for; see [decisions.Service.Labeled].
+func (s *Service) LabelledDecisions(ctx context.Context, caller Caller, question string) (*decisions.NewCalibration, error) {
+	return s.decisions.Labeled(ctx, caller, question)
+}
+
 // LabelledRows reads the rows of a calibration from an uploaded file: CSV with a
 // heading and the columns state and answer, or JSONL with those members. The
 // error is NotFound or Invalid.

@@ -18,6 +18,13 @@ func (a *API) createCalibration(c *call) error {
 			return err
 		}
 	}
+	if body.From != "" {
+		labelled, err := a.service.LabelledDecisions(c.ctx(), c.caller, body.Question.Name)
+		if err != nil {
+			return err
+		}
+		n.Question, n.Asked, n.Rows = labelled.Question, labelled.Asked, labelled.Rows
+	}
 	c.model = n.Model
 	if err := a.exists(c, n.Model); err != nil {
 		return err

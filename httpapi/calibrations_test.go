@@ -61,7 +61,7 @@ func TestCalibrations(t *testing.T) {
 	for body, want := range map[string]string{
 		`"rows":[{"state":"x","answer":true}]`: "rows: must have 20 to 10000 rows",
 		`"rows":[` + strings.Repeat(`{"state":"x","answer":true},`, 19) + `{"state":"x","answer":"maybe"}]`: "rows/19/answer: must be true or false",
-		``: "rows is required, or file_id in its place.",
+		``: "rows is required, or file_id or from in its place.",
 	} {
 		w := a.send("/v1/calibrations", strings.TrimSuffix(`{"model":"svc-snap-preview","question":`+other+`,`+body, ",")+`}`)
 		if w.Code != 400 || !strings.Contains(w.Body.String(), want) {

@@ -105,3 +105,43 @@ func TestStoreDecisions(t *testing.T) {
 	is.True(!stored(""))
 	is.True(!stored(`"store":true,`))
 }
+
+// TestCalibrationFromLabels makes a calibration of the labelled decisions that asked the
+// question as the newest did.
+func TestCalibrationFromLabels(t *testing.T) {
+	is := is.New(t)
+	a := newDecisionAPI(t, modeltest.New())
+	add := func(state, question, label string) {
+		id := gjson.Get(a.send("/v1/systemone", `{"model":"svc-snap-preview","state":"`+state+`","store":true,"questions":{"urgent":`+question+`}}`).Body.String(), "id").Str
+		if label != "" {
+			is.Equal(a.send("/v1/decisions/"+id+"/labels", `{"labels":{"urgent":`+label+`}}`).Code, 200)
+		}
+	}
+	const asked = `{"type":"noul","instructions":"Is it urgent?"}`
+	add("another form", `{"type":"noul","criteria":{"true":"yes"}}`, "true")
+	add("not labelled", asked, "")
+	for range 19 {
+		add("x", asked, "true")
+	}
+	const from = `{"model":"svc-snap-preview","question":"urgent","from":"decisions"}`
+	w := a.send("/v1/calibrations", from)
+	is.Equal(w.Code, 422)
+	is.Equal(gjson.Get(w.Body.String(), "error.message").Str, `19 stored decisions have a label of the question "urgent", but a calibration takes at least 20; label more of them.`)
+	add("y", asked, "false")
+	made := gjson.Parse(a.send("/v1/calibrations", from).Body.String())
+	is.Equal(made.Get("rows").Int(), int64(20))
+	is.Equal(made.Get("question").Raw, asked)
+	answer := a.send("/v1/systemone", `{"model":"svc-snap-preview","state":"z","questions":{"other":`+asked+`}}`)
+	is.Equal(gjson.Get(answer.Body.String(), "answers.other.calibration").Str, made.Get("id").Str)
+
+	for body, message := range map[string]string{
+		`"question":"urgent"`:                           "rows is required, or file_id or from in its place.",
+		`"question":"urgent","file_id":"file_1"`:        "question must be an object, or with from the name of a question.",
+		`"question":{"type":"noul"},"from":"decisions"`: "question must be an object, or with from the name of a question.",
+		`"question":"urgent","from":"files"`:            "from must be decisions.",
+	} {
+		w := a.send("/v1/calibrations", `{"model":"svc-snap-preview",`+body+`}`)
+		is.Equal(w.Code, 400)
+		is.Equal(gjson.Get(w.Body.String(), "error.message").Str, message)
+	}
+}

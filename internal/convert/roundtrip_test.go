@@ -540,7 +540,7 @@ func TestDecisionsArrive(t *testing.T) {
 
 func TestCalibrationsArrive(t *testing.T) {
 	f := newFiller()
-	request(t, convert.ToCalibrationRequest, convert.FromCalibrationRequest, ".FileID .Question.Sent", fill(f, func(n *decisions.NewCalibration) {
+	request(t, convert.ToCalibrationRequest, convert.FromCalibrationRequest, ".FileID .From .Question.Sent .Question.Name", fill(f, func(n *decisions.NewCalibration) {
 		n.Question.Name, n.Question.Images, n.Question.KeptName = "", nil, ""
 		n.Asked = json.RawMessage(fmt.Sprintf(`{"type":%q,"instructions":%q,"criteria":%s}`, n.Question.Type, n.Question.Instructions, n.Question.Criteria))
 	}))

@@ -275,24 +275,42 @@ type CalibrationRequest struct {
 	Question CalibratedQuestion `json:"question" api:"needed"`
 	Rows     []LabelledRow      `json:"rows,omitempty" api:"least=20,first=10001" doc:"States and their right answers."`
 	FileID   string             `json:"file_id,omitempty" doc:"In place of rows: an uploaded CSV file with the columns state and answer, or JSONL with those members."`
+	From     string             `json:"from,omitempty" api:"enum=decisions" doc:"In place of rows: decisions, the stored decisions with a label of the question, which question names."`
 }
 
 func (r *CalibrationRequest) check(n *jsonin.Node) {
 	if r.Model == "" {
 		n.Field("model").Fail("is required")
 	}
-	if rows := n.Field("rows"); rows.Absent() == n.Field("file_id").Absent() {
-		rows.Fail("is required, or file_id in its place")
+	given := 0
+	for _, name := range [...]string{"rows", "file_id", "from"} {
+		if !n.Field(name).Absent() {
+			given++
+		}
+	}
+	if given != 1 {
+		n.Field("rows").Fail("is required, or file_id or from in its place")
+	}
+	if from := n.Field("from"); !from.Absent() && r.From != "decisions" {
+		from.Fail("must be decisions")
+	}
+	if question := n.Field("question"); !question.Absent() && question.IsText() != (r.From != "") {
+		question.Fail("must be an object, or with from the name of a question")
 	}
 }
 
-// CalibratedQuestion is a question and how it was sent.
+// CalibratedQuestion is a question and how it was sent, or the name of one.
 type CalibratedQuestion struct {
 	DecisionQuestion
+	Name string          `json:"-"`
 	Sent json.RawMessage `json:"-"`
 }
 
 func (q *CalibratedQuestion) readNode(n *jsonin.Node, _ *field) {
+	if n.IsText() {
+		q.Name = n.Text()
+		return
+	}
 	readStruct(n, reflect.ValueOf(&q.DecisionQuestion).Elem())
 	q.Sent = n.Raw()
 }

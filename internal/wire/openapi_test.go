@@ -42,7 +42,7 @@ var (
 	// byHand are the types that read or write themselves, by the names of their schemas.
 	byHand = map[reflect.Type]string{
 		reflect.TypeFor[DecisionQuestion]():   "DecisionQuestion",
-		reflect.TypeFor[CalibratedQuestion](): "DecisionQuestion",
+		reflect.TypeFor[CalibratedQuestion](): "CalibratedQuestion",
 		reflect.TypeFor[RerankDocument]():     "RerankDocument",
 		reflect.TypeFor[EmbedTexts]():         "EmbedTexts",
 		reflect.TypeFor[Vector]():             "Vector",
