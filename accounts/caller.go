@@ -37,6 +37,10 @@ type Caller struct {
 	// Deferred collects what is charged to the caller, for who writes it with a result.
 	// nil is none: charges are written at once.
 	Deferred *Deferred
+
+	// Background says that nobody waits for the work: models do it only in what others
+	// leave free.
+	Background bool
 }
 
 // Namespace returns the key space of the caller's organization.

@@ -38,6 +38,7 @@ func (s *Service) caller(ctx context.Context, ns storage.Namespace, r *record) (
 	} else {
 		c, err = s.o.Accounts.CallerForKey(ctx, r.Key)
 	}
+	c.Background = true
 	c.RequestsPerMinute, c.TokensPerMinute, c.KeyLimits.RequestsPerMinute, c.KeyLimits.TokensPerMinute = 0, 0, 0, 0
 	return c, err
 }

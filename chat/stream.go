@@ -125,7 +125,7 @@ func (s *Service) prepare(caller accounts.Caller, req *Request) (*run, model.Inf
 		return nil, model.Info{}, err
 	}
 	prompt := settings.Request(nil)
-	prompt.Stop, prompt.Tenant, prompt.Reasoning = req.Stop, caller.Organization, req.Reasoning
+	prompt.Stop, prompt.Tenant, prompt.Reasoning = req.Stop, model.Tenant(caller.Organization, caller.Background), req.Reasoning
 	return &run{service: s, caller: caller, dialect: req.Dialect, prompt: prompt, schema: compiled}, info, nil
 }
 

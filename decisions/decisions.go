@@ -192,7 +192,7 @@ func (s *Service) admit(ctx context.Context, c accounts.Caller, info model.Info)
 
 // baseOf returns what all questions about a state share.
 func baseOf(info model.Info, c accounts.Caller, p *parsed) model.ScoreRequest {
-	return model.ScoreRequest{Model: info.ID, Tenant: c.Organization, Instructions: instructions, State: p.prefix(), Memo: new(model.Memo)}
+	return model.ScoreRequest{Model: info.ID, Tenant: model.Tenant(c.Organization, c.Background), Instructions: instructions, State: p.prefix(), Memo: new(model.Memo)}
 }
 
 // plan plans the calls about questions. It counts them first: options, orders and

@@ -82,7 +82,7 @@ func (s *Service) ask(ctx context.Context, caller accounts.Caller, req *Request)
 	limited, done := s.accounts.Running(ctx, caller)
 	defer done()
 	answer, err := s.models.Embed(limited, &model.EmbedRequest{
-		Model: req.Model, Tenant: caller.Organization, Texts: req.Texts, Dimensions: req.Dimensions,
+		Model: req.Model, Tenant: model.Tenant(caller.Organization, caller.Background), Texts: req.Texts, Dimensions: req.Dimensions,
 	})
 	if cut, ok := errors.AsType[*model.Cut](err); ok {
 		s.accounts.ChargeCut(ctx, caller, req.use(cut.QuestionTokens))

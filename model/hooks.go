@@ -42,15 +42,18 @@ type Call struct {
 
 // Tenant returns whom the call is for: the ID of an organization.
 func (c *Call) Tenant() string {
+	tenant := ""
 	switch {
 	case c.Score != nil:
-		return c.Score.Tenant
+		tenant = c.Score.Tenant
 	case c.Decision != nil:
-		return c.Decision.Tenant
+		tenant = c.Decision.Tenant
 	case c.Embed != nil:
-		return c.Embed.Tenant
+		tenant = c.Embed.Tenant
+	default:
+		tenant = c.Request.Tenant
 	}
-	return c.Request.Tenant
+	return strings.TrimPrefix(tenant, backgroundPrefix)
 }
 
 // Answer is what a model answered a [Call] with: Scores or Decision to one

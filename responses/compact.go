@@ -133,7 +133,7 @@ func (t *turn) summary(ctx context.Context, entries []conversations.Entry) (stri
 		messages := buildMessages(t.req.Instructions, ofTask(kept, ""), t.documents.Get)
 		return &model.Request{
 			Model: t.settings.Model, Messages: append(messages, model.TextMessage(model.User, summarize)),
-			MaxTokens: max(1, t.info.Window()/summaryShare), Tenant: t.caller.Organization,
+			MaxTokens: max(1, t.info.Window()/summaryShare), Tenant: model.Tenant(t.caller.Organization, t.caller.Background),
 		}
 	}
 	cut, err := t.shortest(ctx, append([]int{0}, cuts(entries)...), request)

@@ -43,7 +43,7 @@ func (t *turn) request() *model.Request {
 		req.Memo, req.Same = t.plan.next.memo, len(t.plan.next.messages)
 	}
 	req.Reasoning = true
-	req.Tenant, req.Whole = t.caller.Organization, !t.announced
+	req.Tenant, req.Whole = model.Tenant(t.caller.Organization, t.caller.Background), !t.announced
 	return req
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/seed-506d8e5d/svc/model"
 )
 
 // queue lets a number of requests at a time to a server. Those that wait are let
@@ -13,6 +15,10 @@ import (
 // others wait for more than their turn. Nor may anybody's long answers: while
 // others use the server too a tenant has at most three quarters of the places that
 // those leave, so that there is one for who comes next.
+//
+// Work in the background (see [model.IsBackground]) gets a place when nobody else
+// waits, and leaves some free for who comes next: a quarter while others use the
+// server, and one otherwise.
 type queue struct {
 	mu      sync.Mutex
 	places  int
@@ -36,6 +42,9 @@ type use struct {
 	at     time.Time
 }
 
+// backgroundWait is how long work in the background waits for a place at least.
+const backgroundWait = 5 * time.Minute
+
 // usedLately is for how long a tenant that used a server has places kept for it.
 const usedLately = 30 * time.Second
 
@@ -53,6 +62,9 @@ func newQueue(places int) *queue {
 func (q *queue) enter(ctx context.Context, tenant string, wait time.Duration) error {
 	if q == nil {
 		return nil
+	}
+	if wait > 0 && model.IsBackground(tenant) {
+		wait = max(wait, backgroundWait)
 	}
 	w, err := q.join(tenant, wait > 0)
 	if w == nil {
@@ -84,10 +96,12 @@ func (q *queue) enter(ctx context.Context, tenant string, wait time.Duration) er
 func (q *queue) join(tenant string, wait bool) (*waiter, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.latest.tenant != tenant {
-		q.before = q.latest
+	if !model.IsBackground(tenant) {
+		if q.latest.tenant != tenant {
+			q.before = q.latest
+		}
+		q.latest = use{tenant, time.Now()}
 	}
-	q.latest = use{tenant, time.Now()}
 	s := q.tenants[tenant]
 	if s == nil && (q.free > 0 || wait) {
 		s = &share{}
@@ -154,6 +168,9 @@ func (q *queue) admit() {
 
 // may reports whether a tenant may have one place more.
 func (q *queue) may(tenant string, s *share) bool {
+	if model.IsBackground(tenant) {
+		return q.free > q.reserve() && !slices.ContainsFunc(q.waiting, func(w *waiter) bool { return !model.IsBackground(w.tenant) })
+	}
 	other := q.latest
 	if other.tenant == tenant {
 		other = q.before
@@ -163,6 +180,14 @@ func (q *queue) may(tenant string, s *share) bool {
 	}
 	others := q.places - q.free - s.running
 	return s.running < max(1, (q.places-others)*3/4)
+}
+
+// reserve is how many places work in the background leaves free.
+func (q *queue) reserve() int {
+	if q.latest.tenant != "" && time.Since(q.latest.at) <= usedLately {
+		return min(max(1, q.places/4), q.places-1)
+	}
+	return min(1, q.places-1)
 }
 
 // next lets in the one whose turn it is, and reports whether there is one.
