@@ -3,6 +3,7 @@ package compat
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,9 +19,11 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/batches"
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/openai"
+	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
 // gallery is a server over a scripted model server, for clients that are
@@ -53,12 +56,15 @@ func newGallery(t *testing.T) *gallery {
 // serve begins to serve a service, until the test ends.
 func (g *gallery) serve(t *testing.T, o svc.Options) *svc.Service {
 	t.Helper()
-	o.Logger = slog.New(slog.DiscardHandler)
+	o.Logger, o.TurnEnded = slog.New(slog.DiscardHandler), webhooks.Outbox{}.Put
 	service, err := svc.New(t.Context(), o)
 	check(t, err)
+	lines, hooks := beside(service)
 	g.key, err = service.Bootstrap(t.Context(), "")
 	check(t, err)
-	api := recorded(t, httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler)}))
+	handler := httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler), Batches: lines, Webhooks: hooks})
+	lines.Start(handler.Answer)
+	api := recorded(t, handler)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "" {
 			g.sockets.Add(1)
@@ -68,9 +74,23 @@ func (g *gallery) serve(t *testing.T, o svc.Options) *svc.Service {
 	g.url = server.URL + "/v1"
 	t.Cleanup(func() {
 		server.Close()
-		check(t, service.Close())
+		check(t, errors.Join(lines.Close(), hooks.Close(), service.Close()))
 	})
 	return service
+}
+
+// beside returns batches and webhooks of a service. Webhooks may be posted to this
+// machine.
+func beside(service *svc.Service) (*batches.Service, *webhooks.Service) {
+	p := service.Parts()
+	lines := batches.New(batches.Options{
+		Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log, Ended: webhooks.Outbox{}.Put,
+		Model: func(ctx context.Context, caller svc.Caller, id string) error {
+			_, err := service.Model(ctx, caller, id)
+			return err
+		},
+	})
+	return lines, webhooks.New(webhooks.Options{Store: p.Store, Accounts: p.Accounts, Log: p.Log, Guard: webhooks.Guard([]string{"127.0.0.1"})})
 }
 
 // recorded writes the bodies that POST requests have into the directory record.
@@ -134,6 +154,15 @@ func TestNode(t *testing.T) {
 				t.Errorf("the case did not come to its end:\n%s", out)
 			}
 		})
+	}
+}
+
+// TestNodeBatches runs batches and webhooks with the built-in model.
+func TestNodeBatches(t *testing.T) {
+	g := &gallery{}
+	g.serve(t, svc.Options{})
+	if out := g.run(t, nodeBinary(t), "cases/batches.mjs"); !strings.Contains(out, "ok: batches") {
+		t.Errorf("the case did not come to its end:\n%s", out)
 	}
 }
 
