@@ -89,6 +89,7 @@ var edges = map[string][]string{
 	"internal/convert":    {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/jsonout", "model", "page", "responses", "webhooks", "internal/wire"},
 	"internal/format":     {"storage"},
 	"internal/generation": {"fault", "internal/schema", "model"},
+	"internal/images":     {"fault", "model"},
 	"internal/ids":        {},
 	"internal/roster":     {"storage"},
 	"internal/jsonin":     {"fault"},

@@ -89,8 +89,14 @@ type Options struct {
 	// the tool.
 	Search websearch.Client
 
+	// Open has package httpapi take what OpenAI's API takes where the interface that the
+	// specification describes refuses it: images in prompts, inline files, items of every
+	// kind, and more (docs/open.md).
+	Open bool
+
 	// AnyItems lets callers add assistant messages, function calls and their outputs
-	// to conversations, where the interface takes messages of the user alone.
+	// to conversations, where the interface takes messages of the user alone. It is a
+	// part of Open.
 	AnyItems bool
 
 	// Extractor reads uploaded PDF and Word documents. Nil is files.InProcess,
@@ -173,6 +179,7 @@ type state struct {
 	models        *model.Models
 	aliases       map[string]string
 	searches      bool // there is a search service
+	open          bool // see [Options].Open
 	cluster       *cluster.Member
 	decisions     *decisions.Service
 	chat          *chat.Service
@@ -198,7 +205,7 @@ type state struct {
 // background. Where the store has no organization yet, [Service.Bootstrap] makes
 // one.
 func New(ctx context.Context, o Options) (*Service, error) {
-	s := &Service{state: &state{lifecycle: newLifecycle(), aliases: o.Aliases, searches: o.Search != nil}}
+	s := &Service{state: &state{lifecycle: newLifecycle(), aliases: o.Aliases, searches: o.Search != nil, open: o.Open}}
 	if s.now = o.Now; s.now == nil {
 		s.now = time.Now
 	}
@@ -283,7 +290,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	}
 	s.embeddings = embeddings.New(s.accounts, s.models)
 	s.idempotency = idempotency.New(idempotency.Options{Store: o.Store, Now: o.Now, Log: o.Logger})
-	s.conversations = conversations.New(conversations.Options{Store: s.store, Cluster: s.cluster, AnyItems: o.AnyItems, Now: o.Now, NewID: o.NewID, Log: s.log})
+	s.conversations = conversations.New(conversations.Options{Store: s.store, Cluster: s.cluster, AnyItems: o.AnyItems || o.Open, Now: o.Now, NewID: o.NewID, Log: s.log})
 	s.decisions = decisions.New(decisions.Options{
 		Backend: s.models, Accounts: s.accounts, States: stateReader{s.conversations, s.files}, Store: o.Store, Now: o.Now, NewID: o.NewID, Concurrency: o.Tuning.DecisionCalls,
 	})
@@ -295,6 +302,9 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	s.closers = append(s.closers, s.responses.Close)
 	return nil
 }
+
+// Open reports whether the service has the open interface; see [Options].Open.
+func (s *Service) Open() bool { return s.open }
 
 // Models returns the models that the caller's key may use, in the order of the
 // backend. There is no error; a client, which has to ask, has one.

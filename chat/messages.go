@@ -8,6 +8,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/generation"
+	"github.com/seed-506d8e5d/svc/internal/images"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -120,7 +121,7 @@ func (m *Message) checkToolCalls(at place) error {
 
 func checkPart(p Part, at place) error {
 	switch p := p.(type) {
-	case Text:
+	case Text, Image:
 		return nil
 	case File:
 		if p.ID == "" && p.Data == nil {
@@ -137,8 +138,11 @@ func checkPart(p Part, at place) error {
 func (m *Message) inlineBytes() int {
 	bytes := 0
 	for _, p := range m.Content {
-		if f, ok := p.(File); ok {
-			bytes += len(f.Data)
+		switch p := p.(type) {
+		case File:
+			bytes += len(p.Data)
+		case Image:
+			bytes += len(p.Data)
 		}
 	}
 	return bytes
@@ -201,12 +205,13 @@ func (s *Service) messages(ctx context.Context, caller accounts.Caller, messages
 	documents := generation.NewDocuments(func(ctx context.Context, id string) (model.Document, error) {
 		return s.documents.Stored(ctx, caller, id)
 	})
+	var pictures images.Prompt
 	seen := make([]model.Message, len(messages))
 	for i := range messages {
 		m := &messages[i]
 		parts := make([]model.Part, len(m.Content))
 		for j, p := range m.Content {
-			part, err := s.part(ctx, documents, p)
+			part, err := s.part(ctx, documents, &pictures, p)
 			if err != nil {
 				return nil, placed(err, place{i, "content", j})
 			}
@@ -221,10 +226,15 @@ func (s *Service) messages(ctx context.Context, caller accounts.Caller, messages
 	return seen, nil
 }
 
-func (s *Service) part(ctx context.Context, documents *generation.Documents, p Part) (model.Part, error) {
-	f, ok := p.(File)
-	if !ok {
-		return model.Text(p.(Text)), nil
+func (s *Service) part(ctx context.Context, documents *generation.Documents, pictures *images.Prompt, p Part) (model.Part, error) {
+	var f File
+	switch p := p.(type) {
+	case Text:
+		return model.Text(p), nil
+	case Image:
+		return pictures.Read(p.MediaType, p.Data)
+	case File:
+		f = p
 	}
 	if f.ID != "" {
 		return documents.Stored(ctx, f.ID)

@@ -96,10 +96,12 @@ type messageRecord struct {
 	ToolCallID string       `json:"call_id,omitempty"`
 }
 
-// partRecord is a [Text], or a [File] where File is not nil.
+// partRecord is a [File] or an [Image] where that is not nil, and otherwise a [Text].
 type partRecord struct {
 	Text string      `json:"text,omitempty"`
 	File *fileRecord `json:"file,omitempty"`
+
+	Image *imageRecord `json:"image,omitempty"`
 }
 
 type fileRecord struct {
@@ -107,6 +109,11 @@ type fileRecord struct {
 	Name     string `json:"name,omitempty"`
 	MIMEType string `json:"type,omitempty"`
 	Data     []byte `json:"data"` // null for an uploaded file
+}
+
+type imageRecord struct {
+	MediaType string `json:"type"`
+	Data      []byte `json:"data"`
 }
 
 // encodeMessages returns the stored form of a request's messages, or a TooLarge
@@ -135,6 +142,8 @@ func newPartRecord(p Part) (r partRecord) {
 		r.Text = string(p)
 	case File:
 		r.File = &fileRecord{p.ID, p.Name, p.MIMEType, p.Data}
+	case Image:
+		r.Image = &imageRecord{p.MediaType, p.Data}
 	}
 	return r
 }
@@ -148,10 +157,13 @@ func decodeMessages(id string, data []byte) ([]Message, error) {
 	for i, r := range records {
 		m := Message{Role: r.Role, ToolCalls: toolCalls(r.ToolCalls), ToolCallID: r.ToolCallID}
 		for _, p := range r.Content {
-			if p.File == nil {
-				m.Content = append(m.Content, Text(p.Text))
-			} else {
+			switch {
+			case p.File != nil:
 				m.Content = append(m.Content, File{p.File.ID, p.File.Name, p.File.MIMEType, p.File.Data})
+			case p.Image != nil:
+				m.Content = append(m.Content, Image{p.Image.MediaType, p.Image.Data})
+			default:
+				m.Content = append(m.Content, Text(p.Text))
 			}
 		}
 		messages[i] = m

@@ -70,7 +70,7 @@ type Message struct {
 	ToolCallID string           // of a tool message: the call that it answers
 }
 
-// Part is a piece of a message's content: [Text] or [File].
+// Part is a piece of a message's content: [Text], [File] or [Image].
 type Part interface{ part() }
 
 // Text is plain text.
@@ -87,6 +87,15 @@ type File struct {
 
 func (Text) part() {}
 func (File) part() {}
+
+// Image is a picture for a model that sees: image/png, image/jpeg or image/webp, within
+// the limits of package internal/images. The error for another one is Invalid.
+type Image struct {
+	MediaType string
+	Data      []byte
+}
+
+func (Image) part() {}
 
 // Completion is the answer to a [Request]. It has one choice.
 type Completion struct {

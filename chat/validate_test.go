@@ -226,7 +226,7 @@ func TestWhatRefusesARequest(t *testing.T) {
 			func(e *env, req *chat.Request) { req.Model = "gpt" }},
 		{"the model generates", &fault.Error{Kind: fault.NotFound, Code: "model_not_found", Param: "model", Message: `No generation model found with id "svc-snap-preview". Available: svc-preview.`},
 			func(e *env, req *chat.Request) { req.Model = model.DefaultDecider }},
-		{"models of other keys are not named", &fault.Error{Kind: fault.NotFound, Code: "model_not_found", Param: "model", Message: `No generation model found with id "gpt".`},
+		{"models of other keys are not named", &fault.Error{Kind: fault.NotFound, Code: "model_not_found", Param: "model", Message: `No generation model found with id "gpt". There is none that this key may use.`},
 			func(e *env, req *chat.Request) { req.Model, e.caller.Models = "gpt", []string{"other"} }},
 		{"the key may use the model", &fault.Error{Kind: fault.Denied, Code: "model_access_denied", Param: "model", Message: `This API key may not use the model "svc-preview".`},
 			func(e *env, req *chat.Request) { e.caller.Models = []string{"other"} }},

@@ -50,13 +50,15 @@ const (
 	InputText  PartType = "input_text"
 	OutputText PartType = "output_text" // of an assistant's message
 	InputFile  PartType = "input_file"
+	InputImage PartType = "input_image"
 )
 
 // Part is a piece of a message's content.
 type Part struct {
 	Type   PartType
-	Text   string // of a text part
-	FileID string // of an input_file
+	Text   string       // of a text part
+	FileID string       // of an input_file
+	Image  *model.Image // of an input_image; shared, and not changed
 
 	// Logprobs are the tokens of an output_text whose request asked for them.
 	Logprobs []model.Logprob

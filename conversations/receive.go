@@ -2,11 +2,13 @@ package conversations
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/images"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -23,6 +25,9 @@ import (
 func (s *Service) Receive(ctx context.Context, caller accounts.Caller, field string, items []Item, history []Entry) ([]Item, error) {
 	items, err := s.resolve(ctx, caller, field, items, history)
 	if err != nil {
+		return nil, err
+	}
+	if err := readImages(field, items); err != nil {
 		return nil, err
 	}
 	received := make([]Item, 0, len(items))
@@ -58,6 +63,34 @@ func (s *Service) Receive(ctx context.Context, caller accounts.Caller, field str
 		received = append(received, item)
 	}
 	return received, nil
+}
+
+// readImages reads how large the images of items are.
+func readImages(field string, items []Item) error {
+	var pictures images.Prompt
+	for i, item := range items {
+		var content []Part
+		switch item := item.(type) {
+		case *Message:
+			content = item.Content
+		case *FunctionCallOutput:
+			content = item.Content
+		}
+		for k := range content {
+			p := &content[k]
+			if p.Type != InputImage || p.Image.Width > 0 {
+				continue
+			}
+			image, err := pictures.Read(p.Image.MediaType, p.Image.Data)
+			if err != nil {
+				e := fault.From(err)
+				e.Param = fmt.Sprintf("%s[%d].content[%d]", field, i, k)
+				return e
+			}
+			p.Image = &image
+		}
+	}
+	return nil
 }
 
 // resolve gives items their IDs and replaces those that stand for stored items.

@@ -62,7 +62,30 @@ type recordPart struct {
 	Text string   `json:"t,omitempty"`
 	File string   `json:"f,omitempty"`
 
+	Image    *recordImage      `json:"i,omitempty"`
 	Logprobs []logprobs.Record `json:"l,omitempty"`
+}
+
+// recordImage is a picture as it is stored.
+type recordImage struct {
+	MediaType string `json:"t"`
+	Data      []byte `json:"d"`
+	Width     int    `json:"w"`
+	Height    int    `json:"h"`
+}
+
+func recordImageOf(i *model.Image) *recordImage {
+	if i == nil {
+		return nil
+	}
+	return &recordImage{i.MediaType, i.Data, i.Width, i.Height}
+}
+
+func (r *recordImage) image() *model.Image {
+	if r == nil {
+		return nil
+	}
+	return &model.Image{MediaType: r.MediaType, Data: r.Data, Width: r.Width, Height: r.Height}
 }
 
 func recordParts(parts []Part) []recordPart {
@@ -71,7 +94,7 @@ func recordParts(parts []Part) []recordPart {
 	}
 	records := make([]recordPart, len(parts))
 	for i, p := range parts {
-		records[i] = recordPart{p.Type, p.Text, p.FileID, logprobs.Records(p.Logprobs)}
+		records[i] = recordPart{p.Type, p.Text, p.FileID, recordImageOf(p.Image), logprobs.Records(p.Logprobs)}
 	}
 	return records
 }
@@ -80,7 +103,7 @@ func recordParts(parts []Part) []recordPart {
 func (r *record) content() []Part {
 	parts := make([]Part, len(r.Parts))
 	for i, p := range r.Parts {
-		parts[i] = Part{p.Type, p.Text, p.File, logprobs.Tokens(p.Logprobs)}
+		parts[i] = Part{p.Type, p.Text, p.File, p.Image.image(), logprobs.Tokens(p.Logprobs)}
 	}
 	return parts
 }

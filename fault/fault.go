@@ -105,6 +105,8 @@ const (
 	CodePreviousNotFound  = "previous_response_not_found"
 	CodeContextLength     = "context_length_exceeded"
 	CodeTooLarge          = "request_too_large"
+	CodeInvalidImage      = "invalid_image"
+	CodeInvalidImageURL   = "invalid_image_url"
 	CodeRejected          = "request_rejected"     // by a model server
 	CodeUnsatisfiable     = "unsatisfiable_schema" // no text is valid for it
 	CodeZeroRetention     = "zero_data_retention"

@@ -150,7 +150,11 @@ func (c *call) parse(data []byte, style jsonin.PathStyle) (*jsonin.Node, error) 
 	if len(data) >= largeBody {
 		defer cpu.Enter(c.ticket.Organization()).Leave()
 	}
-	return jsonin.Parse(data, style)
+	root, err := jsonin.Parse(data, style)
+	if err == nil && c.api.service.Open() {
+		root.SetOpen()
+	}
+	return root, err
 }
 
 // modelBody is body for what calls a model: who cannot pay for that is refused

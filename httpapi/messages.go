@@ -127,7 +127,7 @@ func (a *API) messagesRequest(c *call, body *wire.MessagesRequest) (*messages.Re
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return nil, err
 	}
-	return messages.Decode(body, info, func(signature string) (string, string, error) {
+	return messages.Decode(body, info, a.service.Open(), func(signature string) (string, string, error) {
 		t, err := a.service.OpenThought(c.ctx(), c.caller, signature)
 		return t.Model, t.Text, err
 	})

@@ -208,11 +208,14 @@ func outputParts(o *conversations.FunctionCallOutput, document func(id string) m
 func contentParts(content []conversations.Part, document func(id string) model.Document) []model.Part {
 	parts := make([]model.Part, 0, len(content))
 	for _, p := range content {
-		if p.Type == conversations.InputFile {
+		switch p.Type {
+		case conversations.InputFile:
 			parts = append(parts, document(p.FileID))
-			continue
+		case conversations.InputImage:
+			parts = append(parts, *p.Image)
+		default:
+			parts = append(parts, model.Text(p.Text))
 		}
-		parts = append(parts, model.Text(p.Text))
 	}
 	return parts
 }

@@ -17,14 +17,15 @@ import (
 
 // config is what the flags and the environment say.
 type config struct {
-	addr    string
-	data    string
-	apiKey  string
-	search  string
-	origins []string // whose pages may call the interface
-	salvage bool     // start with what can be read of a damaged directory
-	grace   time.Duration
-	drain   time.Duration
+	addr          string
+	data          string
+	apiKey        string
+	search        string
+	origins       []string // whose pages may call the interface
+	openInterface bool
+	salvage       bool // start with what can be read of a damaged directory
+	grace         time.Duration
+	drain         time.Duration
 
 	adminKey    string
 	console     bool
@@ -69,6 +70,10 @@ func (e environment) config() (config, error) {
 	})
 	flags.Func("cors-origin", "`origins` whose pages may call the interface from browsers, with commas between them, such as https://app.example; * is all", func(value string) (err error) {
 		c.origins, err = parseOrigins(value)
+		return err
+	})
+	flags.Func("interface", "strict (the default), or `open`: takes what OpenAI's API takes where the strict interface refuses it", func(value string) (err error) {
+		c.openInterface, err = parseInterface(value)
 		return err
 	})
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
@@ -158,4 +163,15 @@ func parseOrigins(list string) (origins []string, err error) {
 		origins = append(origins, origin)
 	}
 	return origins, nil
+}
+
+// parseInterface reports whether a value names the open interface.
+func parseInterface(value string) (open bool, err error) {
+	switch value {
+	case "strict":
+		return false, nil
+	case "open":
+		return true, nil
+	}
+	return false, errors.New(`it is "strict" or "open"`)
 }

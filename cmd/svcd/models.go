@@ -29,6 +29,7 @@ type models struct {
 	webhookHosts  []string          // that endpoints may have although they are private, without ports
 	batchPrice    float64           // share of the price that a line of a batch costs; 0: the whole price
 	anyItems      bool              // conversations take items of any kind
+	openInterface bool
 }
 
 // oneUpstream returns the models where everything goes to one server: the two
@@ -141,8 +142,14 @@ const (
 )
 
 func (d *decoder) models(root *jsonin.Node) models {
-	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "webhook_hosts")
+	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "webhook_hosts", "interface")
 	m := models{options: &openai.Options{}, prices: map[string]accounts.Prices{}}
+	if f := root.Field("interface"); !f.Absent() {
+		var err error
+		if m.openInterface, err = parseInterface(f.Text()); err != nil {
+			f.Fail(`must be "strict" or "open"`)
+		}
+	}
 	switch items := root.Field("conversation_items"); items.Text() {
 	case "", "user":
 	case "any":

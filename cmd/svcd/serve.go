@@ -123,7 +123,7 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 		return nil, "", fmt.Errorf("cannot find the program that extracts text, which is this one: %w", err)
 	}
 	options := svc.Options{
-		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices, AnyItems: c.models.anyItems, Aliases: c.models.aliases,
+		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices, AnyItems: c.models.anyItems, Open: c.openInterface || c.models.openInterface, Aliases: c.models.aliases,
 		Observer: observer.Telemetry, Extractor: &files.Process{Command: []string{self, cli.ReaderCommand}}, MaxDuration: c.maxDuration,
 		TurnEnded: webhooks.Outbox{}.Put,
 	}

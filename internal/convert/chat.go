@@ -109,8 +109,11 @@ func toChatMessage(m *chat.Message) wire.ChatMessage {
 }
 
 func fromChatPart(w *wire.ChatPart) chat.Part {
-	if w.Type == "text" {
+	switch w.Type {
+	case "text":
 		return chat.Text(*w.Text)
+	case "image_url":
+		return chat.Image{MediaType: w.ImageURL.URL.MIMEType, Data: w.ImageURL.URL.Data}
 	}
 	f := &w.ChatFile
 	if w.File != nil {
@@ -127,10 +130,15 @@ func fromChatPart(w *wire.ChatPart) chat.Part {
 }
 
 func toChatPart(p *chat.Part) wire.ChatPart {
-	f, ok := (*p).(chat.File)
-	if !ok {
-		text := string((*p).(chat.Text))
+	var f chat.File
+	switch p := (*p).(type) {
+	case chat.Text:
+		text := string(p)
 		return wire.ChatPart{Type: "text", Text: &text}
+	case chat.Image:
+		return wire.ChatPart{Type: "image_url", ImageURL: &wire.ChatImage{URL: wire.ImageURL{MIMEType: p.MediaType, Data: p.Data}}}
+	case chat.File:
+		f = p
 	}
 	w := wire.ChatPart{Type: "file", ChatFile: wire.ChatFile{FileID: f.ID, Filename: f.Name, MIMEType: f.MIMEType}}
 	if f.Data != nil {

@@ -141,11 +141,14 @@ func textType(role model.Role) conversations.PartType {
 	return conversations.InputText
 }
 
-// appendPart appends a part of a message. An image is not read, as the spec says; the
-// model is told that one was there.
+// appendPart appends a part of a message. The strict interface reads no images, as the
+// spec says; the model is told that one was there.
 func appendPart(parts []conversations.Part, w *wire.InputPart, role model.Role) []conversations.Part {
 	switch w.Type {
 	case "input_image":
+		if w.ImageURL != nil && w.ImageURL.Data != nil {
+			return append(parts, conversations.Part{Type: conversations.InputImage, Image: fromImageURL(w.ImageURL)})
+		}
 		return append(parts, conversations.Part{Type: textType(role), Text: imageLeftOut})
 	case "input_file":
 		return append(parts, conversations.Part{Type: conversations.InputFile, FileID: w.FileID})
@@ -173,7 +176,7 @@ func fromInputOutput(w *wire.InputItem) conversations.Item {
 		p := &w.Output.Value[i]
 		o.Content = appendPart(o.Content, p, model.User)
 		part := &o.Content[i]
-		files = files || part.Type == conversations.InputFile
+		files = files || part.Type != conversations.InputText
 		texts = append(texts, part.Text)
 	}
 	if !files {
@@ -227,9 +230,12 @@ func toInputParts(parts []conversations.Part) []wire.InputPart {
 	for i := range parts {
 		p := &parts[i]
 		list[i].Type = string(p.Type)
-		if p.Type == conversations.InputFile {
+		switch p.Type {
+		case conversations.InputFile:
 			list[i].FileID = p.FileID
-		} else {
+		case conversations.InputImage:
+			list[i].ImageURL = toImageURL(p.Image)
+		default:
 			list[i].Text = &p.Text
 		}
 	}
@@ -347,6 +353,8 @@ func toPart(p *conversations.Part) wire.Part {
 	switch p.Type {
 	case conversations.InputFile:
 		w.FileID = &p.FileID
+	case conversations.InputImage:
+		w.ImageURL = toImageURL(p.Image)
 	case conversations.OutputText:
 		w.Text, w.Annotations, w.Logprobs = &p.Text, []struct{}{}, ToLogprobs(p.Logprobs, true)
 	default:
@@ -358,5 +366,16 @@ func toPart(p *conversations.Part) wire.Part {
 func fromParts(list []wire.Part) []conversations.Part { return mapped(list, fromPart) }
 
 func fromPart(w *wire.Part) conversations.Part {
-	return conversations.Part{Type: conversations.PartType(w.Type), Text: value(w.Text), FileID: value(w.FileID), Logprobs: FromLogprobs(w.Logprobs)}
+	return conversations.Part{Type: conversations.PartType(w.Type), Text: value(w.Text), FileID: value(w.FileID), Image: fromImageURL(w.ImageURL), Logprobs: FromLogprobs(w.Logprobs)}
+}
+
+func toImageURL(i *model.Image) *wire.ImageURL {
+	return &wire.ImageURL{MIMEType: i.MediaType, Data: i.Data}
+}
+
+func fromImageURL(w *wire.ImageURL) *model.Image {
+	if w == nil {
+		return nil
+	}
+	return &model.Image{MediaType: w.MIMEType, Data: w.Data}
 }

@@ -37,8 +37,11 @@ func newFiller() *filler {
 	return &filler{of: map[reflect.Type]func(*filler) any{
 		reflect.TypeFor[json.RawMessage](): func(f *filler) any { return json.RawMessage(f.text(`{"x":0.%d}`)) },
 		reflect.TypeFor[chat.Part](): func(f *filler) any {
-			if f.n++; f.n%2 == 0 {
+			switch f.n++; f.n % 3 {
+			case 0:
 				return chat.Text(f.text("text %d"))
+			case 1:
+				return chat.Image{MediaType: f.text("image/x%d"), Data: []byte(f.text("%d"))}
 			}
 			return chat.File{ID: f.text("file_%d"), Name: f.text("name %d"), MIMEType: f.text("text/x%d"), Data: []byte(f.text("%d"))}
 		},
@@ -117,6 +120,7 @@ func request[D, W any](t *testing.T, to func(*D) *W, from func(*W) *D, except st
 		if err != nil {
 			t.Fatal(err)
 		}
+		root.SetOpen()
 		got := new(W)
 		wire.Decode(root, got)
 		if err := root.Err(); err != nil {
@@ -246,7 +250,8 @@ func TestChatAnswersArrive(t *testing.T) {
 		fill(f, func(c *chat.Completion) { c.Thought, c.StopSequence = "", "" }), // of Messages alone
 		chat.Completion{Metadata: map[string]string{}})
 	answer(t, convert.ToStoredMessage, convert.FromStoredMessage, ".ContentParts.ChatFile.FileData.MIMEType .ContentParts.File", fill(f, func(m *chat.StoredMessage) { m.Reasoning = "" }),
-		chat.StoredMessage{ID: "m", Message: chat.Message{Role: model.User, Content: []chat.Part{chat.Text("a")}}})
+		chat.StoredMessage{ID: "m", Message: chat.Message{Role: model.User, Content: []chat.Part{chat.Text("a")}}},
+		chat.StoredMessage{ID: "m", Message: chat.Message{Role: model.User, Content: []chat.Part{chat.Text("a"), chat.Image{MediaType: "image/png", Data: []byte("b")}}}})
 }
 
 func TestCompletionsArrive(t *testing.T) {
@@ -269,14 +274,15 @@ func TestEmbeddingsArrive(t *testing.T) {
 func inputItems(f *filler) []conversations.Item {
 	text := conversations.Part{Type: conversations.InputText, Text: f.text("text %d")}
 	file := conversations.Part{Type: conversations.InputFile, FileID: f.text("file_%d")}
+	picture := conversations.Part{Type: conversations.InputImage, Image: &model.Image{MediaType: "image/png", Data: []byte(f.text("%d"))}}
 	said := conversations.Part{Type: conversations.OutputText, Text: f.text("text %d")}
 	return []conversations.Item{
-		&conversations.Message{Role: model.User, Content: []conversations.Part{text, file}},
+		&conversations.Message{Role: model.User, Content: []conversations.Part{text, file, picture}},
 		&conversations.Message{Role: model.Assistant, Phase: conversations.Commentary, Content: []conversations.Part{said}},
 		&conversations.FunctionCall{CallID: f.text("c%d"), Namespace: f.text("ns%d"), Name: f.text("n%d"), Arguments: f.text("{%d}")},
 		&conversations.FunctionCall{CallID: f.text("c%d"), Namespace: f.text("ns%d"), Name: f.text("n%d"), Arguments: f.text("in %d"), Custom: true},
 		&conversations.FunctionCallOutput{CallID: f.text("c%d"), Output: f.text("out %d")},
-		&conversations.FunctionCallOutput{CallID: f.text("c%d"), Content: []conversations.Part{text, file}, Custom: true},
+		&conversations.FunctionCallOutput{CallID: f.text("c%d"), Content: []conversations.Part{text, file, picture}, Custom: true},
 		&conversations.WebSearch{ID: f.text("ws_%d")},
 		&conversations.Compaction{Sealed: f.text("sealed %d")},
 		&conversations.Reasoning{ID: f.text("rs_%d"), Sealed: f.text("sealed %d")},
@@ -288,13 +294,14 @@ func inputItems(f *filler) []conversations.Item {
 func outputItems(f *filler) []conversations.Item {
 	text := conversations.Part{Type: conversations.InputText, Text: f.text("text %d")}
 	file := conversations.Part{Type: conversations.InputFile, FileID: f.text("file_%d")}
+	picture := conversations.Part{Type: conversations.InputImage, Image: &model.Image{MediaType: "image/png", Data: []byte(f.text("%d"))}}
 	said := conversations.Part{Type: conversations.OutputText, Text: f.text("text %d"), Logprobs: []model.Logprob{fill[model.Logprob](f)}}
 	return []conversations.Item{
-		&conversations.Message{ID: f.text("msg_%d"), Status: conversations.Completed, Role: model.Assistant, Phase: conversations.FinalAnswer, Content: []conversations.Part{text, file, said}},
+		&conversations.Message{ID: f.text("msg_%d"), Status: conversations.Completed, Role: model.Assistant, Phase: conversations.FinalAnswer, Content: []conversations.Part{text, file, picture, said}},
 		&conversations.FunctionCall{ID: f.text("fc_%d"), Status: conversations.InProgress, CallID: f.text("c%d"), Namespace: f.text("ns%d"), Name: f.text("n%d"), Arguments: f.text("{%d}")},
 		&conversations.FunctionCall{ID: f.text("ctc_%d"), Status: conversations.Incomplete, CallID: f.text("c%d"), Name: f.text("n%d"), Arguments: f.text("in %d"), Custom: true},
 		&conversations.FunctionCallOutput{ID: f.text("fco_%d"), CallID: f.text("c%d"), Output: f.text("out %d")},
-		&conversations.FunctionCallOutput{ID: f.text("fco_%d"), CallID: f.text("c%d"), Content: []conversations.Part{text, file}, Custom: true},
+		&conversations.FunctionCallOutput{ID: f.text("fco_%d"), CallID: f.text("c%d"), Content: []conversations.Part{text, file, picture}, Custom: true},
 		&conversations.WebSearch{ID: f.text("ws_%d"), Status: conversations.Completed, Queries: []string{f.text("q%d"), f.text("q%d")}, Sources: []string{f.text("http://%d")}},
 		&conversations.Compaction{ID: f.text("cmp_%d"), Sealed: f.text("sealed %d")},
 		&conversations.Reasoning{ID: f.text("rs_%d"), Sealed: f.text("sealed %d")},
@@ -420,7 +427,7 @@ func TestResponseEventsArrive(t *testing.T) {
 			return &fault.Error{Code: o.Code, Message: o.Message, Param: *o.Param}
 		})
 	}
-	answer(t, to, from, ".ContentIndex .Logprobs .Part.Annotations .Part.Logprobs .Part.FileID .Item .Response", events...)
+	answer(t, to, from, ".ContentIndex .Logprobs .Part.Annotations .Part.Logprobs .Part.FileID .Part.ImageURL .Item .Response", events...)
 }
 
 func TestStoredObjectsArrive(t *testing.T) {

@@ -71,8 +71,16 @@ type document struct {
 	err     error
 	spare   []Node // for members that are not there: a decoder asks for many
 	unknown []Unknown
-	values  int // elements and members that were read
+	values  int  // elements and members that were read
+	open    bool // see [Node.Open]
 }
+
+// SetOpen says that the document is read by the open interface.
+func (n *Node) SetOpen() { n.doc.open = true }
+
+// Open reports whether the document is read by the open interface: whether decoders take
+// what the strict one refuses.
+func (n *Node) Open() bool { return n.doc.open }
 
 // take reports whether the members or elements of n may be read, that many.
 func (d *document) take(n *Node, count int) bool {
@@ -117,6 +125,15 @@ func (n *Node) Fail(format string, args ...any) {
 		e.Message += "."
 	}
 	n.doc.err = e
+}
+
+// FailCode is [Node.Fail] with another code than that of an invalid request.
+func (n *Node) FailCode(code, format string, args ...any) {
+	if n.doc.err != nil {
+		return
+	}
+	n.Fail(format, args...)
+	n.doc.err.(*fault.Error).Code = code
 }
 
 // Path returns the path from the root, which is empty for the root itself.

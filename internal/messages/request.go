@@ -78,10 +78,10 @@ func (o origin) in(i int) origin {
 // it. The error is Invalid for anything else.
 type Opener func(signature string) (modelID, thought string, err error)
 
-// Decode returns what the body of a request asks of a model. open opens the
-// signatures of thoughts.
-func Decode(w *wire.MessagesRequest, info model.Info, open Opener) (*Request, error) {
-	d := decoder{modelID: info.ID, open: open}
+// Decode returns what the body of a request asks of a model, which is shown images where
+// they are read. open opens the signatures of thoughts.
+func Decode(w *wire.MessagesRequest, info model.Info, images bool, open Opener) (*Request, error) {
+	d := decoder{modelID: info.ID, images: images, open: open}
 	if err := d.system(w.System); err != nil {
 		return nil, err
 	}
@@ -212,6 +212,7 @@ func (r *Request) located(path string) string {
 // decoder makes chat messages of blocks.
 type decoder struct {
 	modelID  string
+	images   bool // are read
 	open     Opener
 	messages []chat.Message
 	origins  []messageOrigin
@@ -375,7 +376,9 @@ func (d *decoder) user(w *wire.TextOr[[]wire.Block], from origin) error {
 		case "search_result":
 			d.part(searchResult(&b.BlockDocument, resultText(b.Content)), at)
 		default:
-			d.document(b.Type, &b.BlockDocument, at)
+			if err := d.document(b.Type, &b.BlockDocument, at); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -405,7 +408,9 @@ func (d *decoder) result(b *wire.Block, from origin) error {
 			case "search_result":
 				d.part(searchResult(&p.BlockDocument, wire.JoinTexts(p.Content)), at)
 			default:
-				d.document(p.Type, &p.BlockDocument, at)
+				if err := d.document(p.Type, &p.BlockDocument, at); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -424,25 +429,33 @@ func (d *decoder) answered() error {
 	return fault.Invalidf(c.at.String(), "%s is the tool_use %.64q, which no tool_result in the message after it answers.", c.at, c.id)
 }
 
-// document adds a document, or what stands for an image.
-func (d *decoder) document(kind string, b *wire.BlockDocument, at origin) {
-	if kind == "image" {
-		d.part(chat.Text(imageLeftOut), at)
-		return
-	}
+// document adds a document or an image, or what stands for an image where none are read.
+func (d *decoder) document(kind string, b *wire.BlockDocument, at origin) error {
 	s := &b.Source.Value
+	switch {
+	case kind == "image" && !d.images:
+		d.part(chat.Text(imageLeftOut), at)
+		return nil
+	case kind == "image" && s.Type != "base64":
+		path := at.String() + ".source.type"
+		return fault.Invalidf(path, "%s must be \"base64\" for an image: uploaded files are documents.", path)
+	case kind == "image":
+		d.part(chat.Image{MediaType: s.MediaType, Data: s.Bytes()}, at)
+		return nil
+	}
 	if b.Context != "" {
 		d.part(chat.Text(b.Context), at)
 	}
 	if s.Type == "file" {
 		d.part(chat.File{ID: s.FileID}, at)
-		return
+		return nil
 	}
 	f := chat.File{Name: b.Title, MIMEType: s.MediaType, Data: s.Bytes()}
 	if s.Type == "content" || f.MIMEType == "" {
 		f.MIMEType = "text/plain"
 	}
 	d.part(f, at)
+	return nil
 }
 
 // searchResult is a document that a search of the client has found.

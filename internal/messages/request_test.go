@@ -27,7 +27,7 @@ func FuzzDecode(f *testing.F) {
 		if root.Err() != nil {
 			return
 		}
-		r, err := Decode(w, model.Info{ID: "m"}, func(s string) (string, string, error) { return "m", s, nil })
+		r, err := Decode(w, model.Info{ID: "m"}, true, func(s string) (string, string, error) { return "m", s, nil })
 		if err != nil {
 			if !fault.Is(err, fault.Invalid) {
 				t.Error(err)

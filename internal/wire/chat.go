@@ -186,9 +186,16 @@ type ChatPart struct {
 	Type     string  `json:"type" api:"required"`
 	Text     *string `json:"text,omitempty" of:"text" api:"required"`
 	ChatFile `of:"file"`
-	File     *ChatFile `json:"file,omitempty" of:"file" doc:"The fields of the part in the spelling of the OpenAI API."`
+	File     *ChatFile  `json:"file,omitempty" of:"file" doc:"The fields of the part in the spelling of the OpenAI API."`
+	ImageURL *ChatImage `json:"image_url,omitempty" of:"image_url" doc:"By the open interface alone."`
 
 	CacheControl Ignored `json:"cache_control,omitzero" harmless:"caches are the model server's"`
+}
+
+// ChatImage is an image of a prompt.
+type ChatImage struct {
+	URL    ImageURL `json:"url" doc:"A data URL: nothing is fetched."`
+	Detail Ignored  `json:"detail,omitzero" harmless:"models read images as they are"`
 }
 
 // ChatFile is a document: one that was uploaded, by its ID, or its content.
@@ -201,10 +208,12 @@ type ChatFile struct {
 }
 
 func (p *ChatPart) check(n *jsonin.Node) {
-	switch p.Type {
-	case "text", "file":
-	default:
+	switch {
+	case p.Type == "text", p.Type == "file":
+	case p.Type != "image_url" || !n.Open():
 		n.Fail("is a part of the type %.64q; only text and file parts are accepted", p.Type)
+	case p.ImageURL == nil || p.ImageURL.URL.Data == nil:
+		n.Field("image_url").Fail("is required")
 	}
 	if p.File == nil && p.FileData != nil && p.FileData.MIMEType != "" {
 		n.Field("file_data").Fail("must be base64")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 )
 
@@ -158,6 +159,28 @@ func (d *ImageData) readNode(n *jsonin.Node, _ *field) {
 		n.Fail("must be a data URL with base64")
 	}
 }
+
+// ImageURL is an image of a prompt, in a data URL.
+type ImageURL DataURL
+
+func (u *ImageURL) readNode(n *jsonin.Node, _ *field) {
+	if n.Absent() || !n.Open() {
+		return // the strict interface reads no images
+	}
+	text := n.Text()
+	switch err := (*DataURL)(u).parse(text); {
+	case !strings.HasPrefix(text, "data:"):
+		n.FailCode(fault.CodeInvalidImageURL, "must be a data URL: this service does not fetch images")
+	case err != nil:
+		n.FailCode(fault.CodeInvalidImageURL, "must be a data URL with base64")
+	}
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (u *ImageURL) UnmarshalJSON(data []byte) error { return (*DataURL)(u).UnmarshalJSON(data) }
+
+// MarshalJSON implements [json.Marshaler].
+func (u ImageURL) MarshalJSON() ([]byte, error) { return DataURL(u).MarshalJSON() }
 
 // ListQuestion is a question of a list.
 type ListQuestion struct {

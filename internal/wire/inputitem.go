@@ -124,11 +124,12 @@ type InputPartFields struct {
 	Refusal *string `json:"refusal,omitempty"`
 	FileID  string  `json:"file_id,omitempty"`
 
+	ImageURL *ImageURL `json:"image_url,omitempty" doc:"A data URL, which the open interface reads; the strict one leaves images out."`
+
 	FileData    Ignored `json:"file_data,omitzero" harmless:"it is refused in a file, and nothing elsewhere"`
 	FileURL     Ignored `json:"file_url,omitzero" harmless:"it is refused in a file, and nothing elsewhere"`
 	Filename    Ignored `json:"filename,omitzero" harmless:"a file that was uploaded has a name"`
-	ImageURL    Ignored `json:"image_url,omitzero" harmless:"images are not read"`
-	Detail      Ignored `json:"detail,omitzero" harmless:"images are not read"`
+	Detail      Ignored `json:"detail,omitzero" harmless:"images are read as they are, or not at all"`
 	Annotations Ignored `json:"annotations,omitzero" harmless:"the text says the same"`
 	Logprobs    Ignored `json:"logprobs,omitzero" harmless:"models do not read them"`
 }
@@ -156,6 +157,9 @@ func (p *InputPartFields) checkPart(n *jsonin.Node, kind string) {
 			missing = "file_id"
 		}
 	case "input_image":
+		if n.Open() && (p.ImageURL == nil || p.ImageURL.Data == nil) {
+			missing = "image_url"
+		}
 	default:
 		n.Field("type").Fail("is %q, which is not accepted as content", kind)
 	}

@@ -30,6 +30,7 @@ type Part struct {
 	Annotations []struct{} `json:"annotations,omitzero" of:"output_text" api:"required" doc:"Always empty."`
 	Logprobs    []Logprob  `json:"logprobs,omitzero" of:"output_text" api:"required" doc:"Empty unless include asks for them."`
 	FileID      *string    `json:"file_id,omitempty" of:"input_file" api:"required"`
+	ImageURL    *ImageURL  `json:"image_url,omitempty" of:"input_image" api:"required" doc:"A data URL."`
 }
 
 // SearchAction is what a search looked for and found.
