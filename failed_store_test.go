@@ -45,13 +45,13 @@ func (f *dying) Update(ctx context.Context, ns storage.Namespace, fn func(storag
 	}
 	if time.Now().UnixMilli() < f.backAt.Load() {
 		f.unknown.Add(1)
-		return storage.ErrUnknown
+		return storage.ErrInDoubt
 	}
 	turn := false
 	err := f.Store.Update(ctx, ns, func(tx storage.Tx) error { return fn(&watchedTx{tx, &turn}) })
 	if err == nil && turn && f.mute.Swap(false) {
 		f.backAt.Store(time.Now().Add(f.away).UnixMilli())
-		return storage.ErrUnknown
+		return storage.ErrInDoubt
 	}
 	return err
 }

@@ -138,7 +138,7 @@ type Options struct {
 	// Now is the clock and NewID makes the IDs of objects: the prefix, an underscore
 	// and more, later ones sorting after earlier ones, also over all services that
 	// share the store. Nil is the real clock and random IDs, which are in the order of the store's clock where
-	// the store is a storage.Sharer and a storage.Clock.
+	// the store is a storage.MultiProcess and a storage.Clock.
 	Now   func() time.Time
 	NewID func(prefix string) string
 }

@@ -25,7 +25,7 @@ func (d *doubtful) Update(ctx context.Context, ns storage.Namespace, fn func(sto
 	err := d.Store.Update(ctx, ns, fn)
 	if err == nil && d.doubt && ns != system {
 		d.committed()
-		return storage.ErrUnknown
+		return storage.ErrInDoubt
 	}
 	return err
 }

@@ -320,7 +320,7 @@ func (p *posting) post(ctx context.Context) (Entry, error) {
 // storeAway reports whether a later try may write the entry that err kept this one
 // from writing.
 func (p *posting) storeAway(err error) bool {
-	return errors.Is(err, storage.ErrUnknown) || p.entry.Type == EntryCharge && errors.Is(err, storage.ErrUnavailable)
+	return errors.Is(err, storage.ErrInDoubt) || p.entry.Type == EntryCharge && errors.Is(err, storage.ErrUnavailable)
 }
 
 // posting is an entry that is being written, with more in the same transaction.

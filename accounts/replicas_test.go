@@ -237,7 +237,7 @@ func (u *uncertainStore) Update(ctx context.Context, ns storage.Namespace, fn fu
 			return err
 		}
 	}
-	return storage.ErrUnknown
+	return storage.ErrInDoubt
 }
 
 // TestChargesOfUnknownOutcome writes what may have been written again, once.

@@ -297,7 +297,7 @@ func (r *run) finish(ctx context.Context) error {
 		}
 	}
 	_, err := r.service.accounts.Charge(context.WithoutCancel(ctx), r.caller, r.use(c.ID), also)
-	if err != nil && record != nil && !errors.Is(err, storage.ErrUnknown) {
+	if err != nil && record != nil && !errors.Is(err, storage.ErrInDoubt) {
 		r.service.accounts.ChargeCut(ctx, r.caller, r.use("")) // it was generated, and cannot be stored
 	}
 	return cmp.Or(err, unstored)

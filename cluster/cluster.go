@@ -321,7 +321,7 @@ func (m *Member) poll(ctx context.Context) error {
 	defer cancel()
 	var generation string
 	var heartbeats map[string]string
-	began, epoch := time.Now(), m.store.Age()
+	began, epoch := time.Now(), m.store.Epoch()
 	err := m.store.View(ctx, system, func(tx storage.Tx) error {
 		generation, heartbeats = "", map[string]string{}
 		for e, err := range tx.Scan(storage.Prefix([]byte(prefix))) {

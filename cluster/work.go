@@ -34,7 +34,7 @@ func (m *Member) RegisterWork(ctx context.Context, ns storage.Namespace) error {
 			return err
 		}
 	}
-	current := registration{m.lapses.Load(), m.store.Age()}
+	current := registration{m.lapses.Load(), m.store.Epoch()}
 	if r, ok := m.registered.Load(ns); ok && r == current {
 		return nil
 	}

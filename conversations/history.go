@@ -19,7 +19,7 @@ type Parent struct {
 
 	cached *cachedHistory // where the history is kept
 	last   Entry          // of the history; without an item where that is empty
-	age    uint64         // of the store when it was read
+	epoch  uint64         // of the store when it was read
 
 	fromHead bool              // it is where the conversation goes on, for a turn that stands in its queue
 	ns       storage.Namespace // of the conversation, if fromHead
@@ -38,7 +38,7 @@ const maxHistory = 64 << 20
 // or was cancelled an Invalid error, and a history that no model could read a
 // Rejected one.
 func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous, conversation string) (*Parent, error) {
-	p := &Parent{age: s.store.Age()}
+	p := &Parent{epoch: s.store.Epoch()}
 	if previous == "" && conversation == "" {
 		return p, nil
 	}
@@ -57,7 +57,7 @@ func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous
 		if err != nil {
 			return err
 		}
-		cached, rest, derived := s.histories.lookup(ns, c, p.Lineage, s.store.Age())
+		cached, rest, derived := s.histories.lookup(ns, c, p.Lineage, s.store.Epoch())
 		p.Derived = derived
 		p.Entries, err = load(tx, c.ID, rest, cached)
 		return err
@@ -68,7 +68,7 @@ func (s *Service) Continue(ctx context.Context, caller accounts.Caller, previous
 	if n := len(p.Entries); n > 0 {
 		p.last = p.Entries[n-1]
 	}
-	p.cached = s.histories.add(ns, c, p.Lineage, p.Entries, p.age)
+	p.cached = s.histories.add(ns, c, p.Lineage, p.Entries, p.epoch)
 	p.Entries = slices.Clip(p.Entries) // the next turn that continues from them appends in place
 	return p, nil
 }

@@ -182,7 +182,7 @@ func (s *Service) removeAbandoned(id queueID) {
 func (s *Service) ClearQueues() {
 	p := &s.places
 	p.mu.Lock()
-	epoch := s.store.Age()
+	epoch := s.store.Epoch()
 	for id, left := range p.recentlyLeft {
 		if epoch != p.epoch {
 			p.due[id] = true

@@ -82,7 +82,7 @@ func (s *Service) write(tx storage.Tx, d *NewTurn) error {
 	} else {
 		_, err = get(tx, conversation)
 	}
-	if err == nil && s.store.Age() != d.Parent.age {
+	if err == nil && s.store.Epoch() != d.Parent.epoch {
 		err = d.Parent.check(tx)
 	}
 	if err != nil {

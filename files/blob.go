@@ -24,9 +24,9 @@ const (
 
 // blob is what has been written of one.
 type blob struct {
-	id   string
-	size int64
-	age  uint64 // of the store when it was begun
+	id    string
+	size  int64
+	epoch uint64 // of the store when it was begun
 }
 
 // errOverLimit says that there was more to read than a blob may have.
@@ -36,7 +36,7 @@ var errOverLimit = errors.New("files: over the limit")
 // file. Of more it reads one byte. A blob that cannot be written is removed again.
 // Errors of r come back as they are.
 func (s *Service) writeBlob(ctx context.Context, ns storage.Namespace, id string, r io.Reader, limit int64) (blob, error) {
-	b := blob{id: id, age: s.store.Age()}
+	b := blob{id: id, epoch: s.store.Epoch()}
 	if err := s.cluster.RegisterWork(ctx, ns); err != nil {
 		return b, err
 	}
@@ -87,7 +87,7 @@ func setChunks(tx storage.Tx, blob string, n uint32, data []byte) error {
 // begun and has: what came behind them was written all the same. It is asked in the
 // transaction that gives the blob to a file, when that has read something.
 func (s *Service) check(tx storage.Tx, b blob) error {
-	if s.store.Age() == b.age {
+	if s.store.Epoch() == b.epoch {
 		return nil
 	}
 	r := storage.Prefix(chunksOf(b.id))

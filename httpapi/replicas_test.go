@@ -36,7 +36,7 @@ const (
 // they were made, and a reader that follows after the last one it knows misses none.
 func TestOrderOverServicesWhoseClocksDiffer(t *testing.T) {
 	store := httpapi.NewStore(t)
-	if _, ok := store.(storage.Sharer); !ok {
+	if _, ok := store.(storage.MultiProcess); !ok {
 		store = shared{store}
 	}
 	t.Cleanup(func() { must(t, store.Close()) })

@@ -51,7 +51,7 @@ func (t *turn) saveReduced(ctx context.Context, err error) error {
 	if !t.saving.enabled {
 		return err
 	}
-	if errors.Is(err, storage.ErrUnknown) {
+	if errors.Is(err, storage.ErrInDoubt) {
 		stored, readErr := t.isStored(ctx)
 		if stored {
 			return nil

@@ -14,7 +14,7 @@ type DB struct {
 	driver Store
 	health HealthChecker // nil: the driver is none
 	clock  Clock         // nil: the driver is none
-	ages   Ager          // nil: the driver is none
+	epochs Epocher       // nil: the driver is none
 }
 
 // Use returns the DB of a driver, or s itself where it is one.
@@ -25,7 +25,7 @@ func Use(s Store) *DB {
 	db := &DB{driver: s}
 	db.health, _ = driver.As[HealthChecker](s)
 	db.clock, _ = driver.As[Clock](s)
-	db.ages, _ = driver.As[Ager](s)
+	db.epochs, _ = driver.As[Epocher](s)
 	return db
 }
 
@@ -44,38 +44,38 @@ type Sizer interface {
 	Size() (int64, error)
 }
 
-// Sharer is a [Store] that several processes may have open at once.
-type Sharer interface {
+// MultiProcess is a [Store] that several processes may have open at once.
+type MultiProcess interface {
 	// Shared says whether they may.
 	Shared() bool
 }
 
 // Clock is a [Store] with a clock that is one for all processes that have it open.
-// A [Sharer] should be one: IDs are made by it, which lists are in the order of.
+// A [MultiProcess] should be one: IDs are made by it, which lists are in the order of.
 type Clock interface {
 	// Now returns the time, at once. It is later than all that it returned, to any
 	// process, before an Update was called that has returned.
 	Now() time.Time
 }
 
-// Ager is a [Store] on a server that another one may stand in for, which has not got
+// Epocher is a [Store] on a server that another one may stand in for, which has not got
 // the last of what was committed: a standby that was behind.
-type Ager interface {
-	// Age returns a number that grows before any transaction meets what may be
+type Epocher interface {
+	// Epoch returns a number that grows before any transaction meets what may be
 	// another server. Who relies on something that an earlier transaction has read
-	// or written, and finds another age in a later one, makes sure that it is there.
+	// or written, and finds another epoch in a later one, makes sure that it is there.
 	// It answers at once, and says more often than is so that the server may be
 	// another one.
-	Age() uint64
+	Epoch() uint64
 }
 
-// Age returns the age of the store, see [Ager]: always 0 where the driver is none.
-// A transaction that has read something has met the server of the age.
-func (db *DB) Age() uint64 {
-	if db.ages == nil {
+// Epoch returns the epoch of the store, see [Epocher]: always 0 where the driver is none.
+// A transaction that has read something has met the server of the epoch.
+func (db *DB) Epoch() uint64 {
+	if db.epochs == nil {
 		return 0
 	}
-	return db.ages.Age()
+	return db.epochs.Epoch()
 }
 
 // Now returns the time by the store's clock, and the machine's where the driver is no
@@ -88,9 +88,9 @@ func (db *DB) Now() time.Time {
 }
 
 // Shared says whether other processes may have the store open. A driver that is
-// no [Sharer] belongs to one process.
+// no [MultiProcess] belongs to one process.
 func (db *DB) Shared() bool {
-	s, ok := driver.As[Sharer](db.driver)
+	s, ok := driver.As[MultiProcess](db.driver)
 	return ok && s.Shared()
 }
 

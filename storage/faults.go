@@ -25,7 +25,7 @@ func classify(err error) error {
 	switch {
 	case errors.Is(err, ErrFull), errors.Is(err, ErrFailed):
 		return errUnwritable(err)
-	case errors.Is(err, ErrConflict), errors.Is(err, ErrClosed), errors.Is(err, ErrUnavailable), errors.Is(err, ErrUnknown):
+	case errors.Is(err, ErrConflict), errors.Is(err, ErrClosed), errors.Is(err, ErrUnavailable), errors.Is(err, ErrInDoubt):
 		return &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "The service is busy. Try again.", Err: err}
 	}
 	return err

@@ -25,7 +25,7 @@ func TestErrorsOfADriverHaveAKind(t *testing.T) {
 	for err, want := range map[error]answer{
 		fmt.Errorf("a write: %w", storage.ErrConflict): busy,
 		storage.ErrClosed:               busy,
-		storage.ErrUnknown:              busy,
+		storage.ErrInDoubt:              busy,
 		storage.ErrFull:                 unwritable,
 		storage.ErrFailed:               unwritable,
 		storage.ErrTooLarge:             internal,

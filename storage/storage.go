@@ -5,7 +5,7 @@
 // A database is connected by a [Store], which is the driver interface: what others
 // implement. What the service uses is a [DB] around it ([Use]). What a driver may
 // do besides is an interface of its own, which package driver finds through
-// wrappers: [Snapshotter], [HealthChecker], [Sizer], [Sharer], [Clock], [Ager].
+// wrappers: [Snapshotter], [HealthChecker], [Sizer], [MultiProcess], [Clock], [Epocher].
 //
 // A domain package opens a transaction with [DB.View] or [DB.Update] and
 // works on the [Tx] it is handed. A Tx belongs to one namespace and cannot name
@@ -90,9 +90,9 @@ var (
 	// ErrUnavailable: the database cannot be reached, or cannot be written at
 	// present. Nothing of the transaction is written.
 	ErrUnavailable = errors.New("storage: the database is not available")
-	// ErrUnknown: the connection to the database broke while the transaction was
+	// ErrInDoubt: the connection to the database broke while the transaction was
 	// being committed. Whether it was written is not known.
-	ErrUnknown = errors.New("storage: it is not known whether the transaction was written")
+	ErrInDoubt = errors.New("storage: it is not known whether the transaction was written")
 )
 
 // Store is the driver interface: an ordered, transactional map of bytes. All
@@ -114,7 +114,7 @@ type Store interface {
 	// returns nil, what it wrote survives a kill of the process and, on a store
 	// that is on disk, a crash of the machine. When ctx ends before the commit
 	// began nothing is written and the context's error is returned. Over a
-	// network there are ErrUnavailable and ErrUnknown besides: what may be asked
+	// network there are ErrUnavailable and ErrInDoubt besides: what may be asked
 	// for again after the latter has to be safe to write twice.
 	Update(ctx context.Context, ns Namespace, fn func(Tx) error) error
 

@@ -87,8 +87,8 @@ func TestCommitStaysInDoubt(t *testing.T) {
 		proxy.Set(pgtest.Faults{CutCommit: 1, Cut: 1})
 		return tx.Set([]byte("a"), nil)
 	})
-	if !errors.Is(err, storage.ErrUnknown) {
-		t.Errorf("got %v, want ErrUnknown", err)
+	if !errors.Is(err, storage.ErrInDoubt) {
+		t.Errorf("got %v, want ErrInDoubt", err)
 	}
 	proxy.Set(pgtest.Faults{})
 	err = store.View(t.Context(), "org", func(tx storage.Tx) error {

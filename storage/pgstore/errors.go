@@ -60,7 +60,7 @@ func classify(err error) error {
 // about what it has sent.
 func classifyCommit(err error) error {
 	if !fromServer(err) || hasState(err, ambiguousResult, classConnection, classIntervention, classSystem, classInternal) {
-		return fmt.Errorf("%w: %v", storage.ErrUnknown, err)
+		return fmt.Errorf("%w: %v", storage.ErrInDoubt, err)
 	}
 	return classify(err)
 }

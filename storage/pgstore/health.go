@@ -30,7 +30,7 @@ func (h *health) note(err error) {
 		h.err, h.at = nil, time.Now()
 	case errors.Is(err, errPooler):
 		h.err, h.at = err, time.Now()
-	case h.err == nil && (errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrUnknown)):
+	case h.err == nil && (errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrInDoubt)):
 		h.at = time.Time{}
 	}
 }

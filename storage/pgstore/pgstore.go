@@ -95,9 +95,9 @@ var (
 	_ storage.Store         = (*Store)(nil)
 	_ storage.Snapshotter   = (*Store)(nil)
 	_ storage.HealthChecker = (*Store)(nil)
-	_ storage.Sharer        = (*Store)(nil)
+	_ storage.MultiProcess  = (*Store)(nil)
 	_ storage.Clock         = (*Store)(nil)
-	_ storage.Ager          = (*Store)(nil)
+	_ storage.Epocher       = (*Store)(nil)
 )
 
 // Open connects to the database and creates its tables if they do not exist. It
@@ -166,12 +166,12 @@ func (s *Store) Stats() Stats {
 	return Stats{s.commits.Load(), s.conflicts.Load(), s.resolved.Load(), s.statements.Load(), s.trips.Load()}
 }
 
-// Shared implements storage.Sharer.
+// Shared implements storage.MultiProcess.
 func (s *Store) Shared() bool { return true }
 
-// Age implements storage.Ager. It counts connections, because a server that takes
+// Age implements storage.Epocher. It counts connections, because a server that takes
 // over from another one is reached by new connections only.
-func (s *Store) Age() uint64 { return s.connections.Load() }
+func (s *Store) Epoch() uint64 { return s.connections.Load() }
 
 // View implements storage.Store.
 func (s *Store) View(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {

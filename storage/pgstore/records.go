@@ -118,7 +118,7 @@ func (r *commitRecords) removed(end uint64) {
 }
 
 // resolve returns whether a transaction in doubt was committed, and makes sure that
-// it is not committed later if it was not. The error wraps storage.ErrUnknown if the
+// it is not committed later if it was not. The error wraps storage.ErrInDoubt if the
 // database does not answer in time.
 func (s *Store) resolve(record []byte, cause error) (committed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), min(s.timeout, resolveTimeout))
@@ -133,7 +133,7 @@ func (s *Store) resolve(record []byte, cause error) (committed bool, err error) 
 			return string(outcome) == string(outcomeCommitted), nil
 		}
 		if pause(ctx, n); ctx.Err() != nil {
-			return false, fmt.Errorf("%w: %v", storage.ErrUnknown, errors.Join(cause, err))
+			return false, fmt.Errorf("%w: %v", storage.ErrInDoubt, errors.Join(cause, err))
 		}
 	}
 }

@@ -260,7 +260,7 @@ func (t *session) outcome(b *pgx.Batch, record []byte) error {
 	if err != nil {
 		err = classifyCommit(err)
 		switch {
-		case !errors.Is(err, storage.ErrUnknown):
+		case !errors.Is(err, storage.ErrInDoubt):
 			return err
 		case record == nil: // it has only read
 			return unavailable(err)

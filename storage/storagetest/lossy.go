@@ -16,21 +16,21 @@ import (
 type Lossy struct {
 	storage.Store
 
-	mu   sync.Mutex
-	undo []func(context.Context) error // what takes back each commit
-	age  atomic.Uint64
+	mu    sync.Mutex
+	undo  []func(context.Context) error // what takes back each commit
+	epoch atomic.Uint64
 }
 
 var (
-	_ storage.Sharer = (*Lossy)(nil)
-	_ storage.Ager   = (*Lossy)(nil)
+	_ storage.MultiProcess = (*Lossy)(nil)
+	_ storage.Epocher      = (*Lossy)(nil)
 )
 
-// Shared implements storage.Sharer.
+// Shared implements storage.MultiProcess.
 func (l *Lossy) Shared() bool { return true }
 
-// Age implements storage.Ager.
-func (l *Lossy) Age() uint64 { return l.age.Load() }
+// Age implements storage.Epocher.
+func (l *Lossy) Epoch() uint64 { return l.epoch.Load() }
 
 // Commits returns how many transactions have written something and were not lost.
 func (l *Lossy) Commits() int {
@@ -43,7 +43,7 @@ func (l *Lossy) Commits() int {
 func (l *Lossy) Lose(ctx context.Context, n int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.age.Add(1)
+	l.epoch.Add(1)
 	for _, undo := range slices.Backward(l.undo[n:]) {
 		if err := undo(ctx); err != nil {
 			return err
