@@ -67,7 +67,6 @@ var edges = map[string][]string{
 	"storage":                  {"driver", "fault", "internal/jsonout"},
 	"storage/backup":           {"storage"},
 	"storage/badgerstore":      {"storage", "storage/backup", "storage/internal/*", "internal/background"},
-	"storage/internal/occ":     {"storage", "storage/internal/txn"},
 	"storage/internal/txn":     {"storage"},
 	"storage/internal/wal":     {},
 	"storage/internal/waltest": {"storage/internal/wal"},

@@ -23,7 +23,7 @@ import (
 	"log/slog"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 // ErrInUse: another process has the directory open, or this one has it open
@@ -49,7 +49,7 @@ type Stats struct {
 
 // Store is a [storage.Store] in a directory.
 type Store struct {
-	store *occ.Store
+	store *txn.Store
 	db    *database
 }
 

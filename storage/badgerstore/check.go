@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
 
@@ -52,7 +52,7 @@ func openDamaged(dir string, report func(error)) (*Store, error) {
 		held.release()
 		return nil, errors.Join(err, d.closeFiles())
 	}
-	return &Store{store: occ.New(d, d.mem.version), db: d}, nil
+	return &Store{store: txn.NewStore(d, d.mem.version), db: d}, nil
 }
 
 // hasStore returns an error where a directory has no store of this version.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/occ"
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
@@ -310,13 +309,13 @@ func TestFailedTable(t *testing.T) {
 // panicking is a database whose writes panic.
 type panicking struct{ *database }
 
-func (panicking) Apply(uint64, []occ.Write) error { panic("at the disco") }
+func (panicking) Apply(uint64, []txn.Write) error { panic("at the disco") }
 
 // TestPanicInWrite has a write panic: that and later ones are ErrFailed, and the health
 // says so.
 func TestPanicInWrite(t *testing.T) {
 	s := openDir(t, t.TempDir())
-	s.store = occ.New(panicking{s.db}, s.db.mem.version)
+	s.store = txn.NewStore(panicking{s.db}, s.db.mem.version)
 	for range 2 {
 		err := s.Update(t.Context(), "n", func(tx storage.Tx) error { return tx.Set([]byte("a"), nil) })
 		if !errors.Is(err, storage.ErrFailed) {

@@ -12,7 +12,6 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/occ"
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
@@ -240,7 +239,7 @@ func loggedKeys(log *wal.Log) (*txn.Tree, error) {
 			return fmt.Errorf("%w: version %d", err, version)
 		}
 		for _, w := range writes {
-			tree.Set(occ.Write{Key: w.Key})
+			tree.Set(txn.Write{Key: w.Key})
 		}
 		return nil
 	})
@@ -287,7 +286,7 @@ func (w *tableWriter) copyAll(read *badger.Txn, logged *txn.Tree) error {
 		if len(value) == 0 && item.ValueSize() > 0 {
 			return fmt.Errorf("%w: the value of %q cannot be read from the value log", storage.ErrDamaged, strings.ToValidUTF8(string(key), "?"))
 		}
-		if err := w.addWrite(occ.Write{Key: key, Value: value}, item.Version()); err != nil {
+		if err := w.addWrite(txn.Write{Key: key, Value: value}, item.Version()); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/occ"
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
@@ -90,8 +89,8 @@ func wake(loop chan struct{}) {
 	}
 }
 
-// Apply implements occ.Database. The log makes the writes durable.
-func (d *database) Apply(version uint64, writes []occ.Write) error {
+// Apply implements txn.Database. The log makes the writes durable.
+func (d *database) Apply(version uint64, writes []txn.Write) error {
 	if d.lost != nil {
 		return storage.ErrReadOnly
 	}
@@ -100,7 +99,7 @@ func (d *database) Apply(version uint64, writes []occ.Write) error {
 	}
 	err := d.append(version, writes)
 	if errors.Is(err, wal.ErrRefused) {
-		return fmt.Errorf("%w: %w", occ.ErrRefused, err)
+		return fmt.Errorf("%w: %w", txn.ErrRefused, err)
 	}
 	if err != nil {
 		return d.fail(err)
@@ -113,7 +112,7 @@ func (d *database) Apply(version uint64, writes []occ.Write) error {
 
 // with returns a memtable that has the writes of a version, too. Of writes that were
 // made by callers the values are copied.
-func (m *memtable) with(version uint64, writes []occ.Write) *memtable {
+func (m *memtable) with(version uint64, writes []txn.Write) *memtable {
 	next := &memtable{tree: m.tree.Copy(), size: m.size, inTable: m.inTable, version: version}
 	for _, w := range writes {
 		w.Value = slices.Clone(w.Value)
@@ -164,7 +163,7 @@ func (d *database) fail(err error) error {
 }
 
 // append writes to the log.
-func (d *database) append(version uint64, writes []occ.Write) error {
+func (d *database) append(version uint64, writes []txn.Write) error {
 	size := encodedSize(writes)
 	if !d.wal.Fits(size) {
 		if err := d.wal.Start(version-1, 0, size); err != nil {
@@ -174,8 +173,8 @@ func (d *database) append(version uint64, writes []occ.Write) error {
 	return d.wal.AppendFunc(version, size, func(b []byte) []byte { return encode(b, writes) })
 }
 
-// Snapshot implements occ.Database.
-func (d *database) Snapshot(uint64) occ.Snapshot {
+// Snapshot implements txn.Database.
+func (d *database) Snapshot(uint64) txn.Snapshot {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tables.refs++
@@ -250,7 +249,7 @@ func (d *database) install(e edit, version uint64, then func()) error {
 	return nil
 }
 
-// Room implements occ.Database.
+// Room implements txn.Database.
 func (d *database) Room(reserved bool) error { return d.disk.room(d.dir, reserved) }
 
 // Healthy returns nil where a write can be expected to succeed.
@@ -261,10 +260,10 @@ func (d *database) Healthy() error {
 	return d.Room(false)
 }
 
-// Forget implements occ.Database.
+// Forget implements txn.Database.
 func (d *database) Forget(uint64) {}
 
-// Close implements occ.Database. It writes what is in memory to tables, so that the
+// Close implements txn.Database. It writes what is in memory to tables, so that the
 // log is empty. After a failure, or on a full disk, it leaves that to the next start.
 func (d *database) Close() error {
 	defer d.lock.release()
@@ -379,7 +378,7 @@ type tableWriter struct {
 }
 
 // addWrite adds a write. A large value goes to a file of its own.
-func (w *tableWriter) addWrite(write occ.Write, version uint64) error {
+func (w *tableWriter) addWrite(write txn.Write, version uint64) error {
 	value := y.ValueStruct{Value: write.Value}
 	switch {
 	case write.Deleted:

@@ -4,12 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 // encode appends writes as the log has them: for each the length of the key, 0
 // for a deletion and otherwise the length of the value and 1, the key, the value.
-func encode(b []byte, writes []occ.Write) []byte {
+func encode(b []byte, writes []txn.Write) []byte {
 	for _, w := range writes {
 		b = binary.AppendUvarint(b, uint64(len(w.Key)))
 		if w.Deleted {
@@ -26,7 +26,7 @@ func encode(b []byte, writes []occ.Write) []byte {
 }
 
 // encodedSize returns how many bytes encode appends.
-func encodedSize(writes []occ.Write) (size int) {
+func encodedSize(writes []txn.Write) (size int) {
 	var number [binary.MaxVarintLen64]byte
 	for _, w := range writes {
 		value := uint64(0)
@@ -45,8 +45,8 @@ func encodedSize(writes []occ.Write) (size int) {
 var errRecord = errors.New("badgerstore: a record of the log was written by something else")
 
 // decode reads what encode has written. Keys and values are parts of b.
-func decode(b []byte) ([]occ.Write, error) {
-	var writes []occ.Write
+func decode(b []byte) ([]txn.Write, error) {
+	var writes []txn.Write
 	for len(b) > 0 {
 		key, n := binary.Uvarint(b)
 		if n <= 0 {
@@ -57,7 +57,7 @@ func decode(b []byte) ([]occ.Write, error) {
 			return nil, errRecord
 		}
 		b = b[n+m:]
-		w := occ.Write{Deleted: value == 0}
+		w := txn.Write{Deleted: value == 0}
 		value -= min(value, 1)
 		if key > uint64(len(b)) || value > uint64(len(b))-key {
 			return nil, errRecord

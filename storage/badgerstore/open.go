@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/occ"
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 	"github.com/seed-506d8e5d/svc/storage/internal/wal"
 )
@@ -44,7 +43,7 @@ func open(s settings) (*Store, error) {
 		held.release()
 		return nil, err
 	}
-	return &Store{store: occ.New(d, d.mem.version), db: d}, nil
+	return &Store{store: txn.NewStore(d, d.mem.version), db: d}, nil
 }
 
 func (s settings) open(held *dirLock) (*database, error) {

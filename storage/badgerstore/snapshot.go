@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/occ"
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
@@ -15,7 +14,7 @@ type snapshot struct {
 	tables *tableSet   // in place of the database's, which changes
 }
 
-// Get implements occ.Snapshot.
+// Get implements txn.Snapshot.
 func (s *snapshot) Get(key []byte) ([]byte, error) {
 	for _, tree := range s.trees {
 		if w, ok := tree.Get(key); ok {
@@ -43,8 +42,8 @@ func (s *snapshot) Get(key []byte) ([]byte, error) {
 
 func (s *snapshot) readBlob(ref blobRef) ([]byte, error) { return readBlob(s.dir, ref) }
 
-// Iterate implements occ.Snapshot.
-func (s *snapshot) Iterate(start, end []byte, reverse bool) occ.Iterator {
+// Iterate implements txn.Snapshot.
+func (s *snapshot) Iterate(start, end []byte, reverse bool) txn.Iterator {
 	tables := s.tables.sources(start, end, reverse, reading{s.readBlob, s.lost})
 	sources := make([]txn.Source, 0, len(s.trees)+len(tables))
 	for _, tree := range s.trees {
@@ -66,17 +65,17 @@ func newerEntry(a, earlier txn.Source) bool {
 	return ok && tableSourceOf(a).version() > table.version()
 }
 
-// Close implements occ.Snapshot.
+// Close implements txn.Snapshot.
 func (s *snapshot) Close() { s.release(s.tables) }
 
-// iterator walks over a range of a snapshot. It is an occ.Iterator.
+// iterator walks over a range of a snapshot. It is an txn.Iterator.
 type iterator struct {
 	*txn.Merge
 	tables []closer
 	lost   func(error) // see settings
 }
 
-// Next implements occ.Iterator.
+// Next implements txn.Iterator.
 func (i *iterator) Next() (bool, error) {
 	for {
 		more, err := i.Merge.Next()
@@ -102,7 +101,7 @@ func (i *iterator) readable() bool {
 	return true
 }
 
-// Close implements occ.Iterator.
+// Close implements txn.Iterator.
 func (i *iterator) Close() {
 	for _, t := range i.tables {
 		t.close()

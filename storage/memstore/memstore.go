@@ -10,31 +10,31 @@ import (
 	"sync/atomic"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/occ"
+	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 // New returns an empty store. What it holds is gone when the program ends. It
 // owns a goroutine until it is closed.
 func New() storage.Store {
 	d := new(database)
-	d.tree.Store(occ.NewTree())
-	return occ.New(d, 0)
+	d.tree.Store(txn.NewTree())
+	return txn.NewStore(d, 0)
 }
 
 // database is the map under the store. A tree is never changed once it is
 // there for others to read.
-type database struct{ tree atomic.Pointer[occ.Tree] }
+type database struct{ tree atomic.Pointer[txn.Tree] }
 
-func (d *database) Snapshot(uint64) occ.Snapshot { return occ.TreeSnapshot(d.tree.Load()) }
+func (d *database) Snapshot(uint64) txn.Snapshot { return d.tree.Load().Snapshot() }
 
-func (d *database) Apply(_ uint64, writes []occ.Write) error {
+func (d *database) Apply(_ uint64, writes []txn.Write) error {
 	next := d.tree.Load().Copy()
 	for _, w := range writes {
 		if w.Deleted {
 			next.Delete(w.Key)
 			continue
 		}
-		next.Set(occ.Write{Key: w.Key, Value: bytes.Clone(w.Value)})
+		next.Set(txn.Write{Key: w.Key, Value: bytes.Clone(w.Value)})
 	}
 	d.tree.Store(next)
 	return nil
@@ -45,6 +45,6 @@ func (d *database) Room(bool) error { return nil }
 func (d *database) Forget(uint64) {}
 
 func (d *database) Close() error {
-	d.tree.Store(occ.NewTree()) // frees the memory of a store that is still referred to
+	d.tree.Store(txn.NewTree()) // frees the memory of a store that is still referred to
 	return nil
 }

@@ -99,5 +99,5 @@ func (p *pages) Key() []byte { return p.page[p.at-1].Key }
 // Value implements txn.Iterator. It is called once for each entry.
 func (p *pages) Value() ([]byte, error) { return p.page[p.at-1].Value, nil }
 
-// Close implements txn.Iterator. The database tracks what was read.
-func (p *pages) Close(txn.Span) {}
+// Close implements txn.Iterator.
+func (p *pages) Close() {}

@@ -58,10 +58,10 @@ const (
 
 	// The pause between two attempts grows from firstPause to maxPause. It is for
 	// conflicts with other processes: transactions of this process queue for the
-	// retry lock of their namespace, for maxTurn at most.
-	firstPause = time.Millisecond
-	maxPause   = 64 * time.Millisecond
-	maxTurn    = 250 * time.Millisecond
+	// retry lock of their namespace, for maxLockWait at most.
+	firstPause  = time.Millisecond
+	maxPause    = 64 * time.Millisecond
+	maxLockWait = 250 * time.Millisecond
 )
 
 // Stats counts what a store has done since it was opened.
@@ -78,7 +78,7 @@ type Store struct {
 	pool       *pgxpool.Pool
 	log        *slog.Logger
 	timeout    time.Duration
-	turns      txn.Turns
+	locks      txn.RetryLocks
 	gate       txn.Gate
 	health     health
 	records    *commitRecords
@@ -178,7 +178,7 @@ func (s *Store) View(ctx context.Context, ns storage.Namespace, fn func(storage.
 	return s.retry(ctx, ns, func() error {
 		t := s.newSession(ctx, ns, beginView)
 		defer t.abandon()
-		tx := txn.New(ctx, t, true)
+		tx := txn.NewTx(ctx, t, true)
 		defer tx.End()
 		err := fn(tx)
 		switch {
@@ -200,7 +200,7 @@ func (s *Store) Update(ctx context.Context, ns storage.Namespace, fn func(storag
 func (s *Store) attempt(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
 	t := s.newSession(ctx, ns, beginUpdate)
 	defer t.abandon()
-	tx := txn.New(ctx, t, false)
+	tx := txn.NewTx(ctx, t, false)
 	defer tx.End()
 	err := fn(tx)
 	tx.End()
@@ -243,8 +243,8 @@ func (s *Store) retry(ctx context.Context, ns storage.Namespace, attempt func() 
 			if conflicts++; conflicts == maxConflicts {
 				return storage.ErrConflict
 			}
-			if conflicts == 1 && s.waitForTurn(ctx, ns) {
-				defer s.turns.Pass(ns)
+			if conflicts == 1 && s.lockForRetry(ctx, ns) {
+				defer s.locks.Unlock(ns)
 			}
 		case errors.Is(err, storage.ErrUnavailable):
 			if ctx.Err() != nil {
@@ -263,12 +263,12 @@ func (s *Store) retry(ctx context.Context, ns storage.Namespace, attempt func() 
 	}
 }
 
-// waitForTurn waits for the retry lock of the namespace and reports whether it was
+// lockForRetry waits for the retry lock of the namespace and reports whether it was
 // acquired. The lock saves work but is not needed, so the wait is short.
-func (s *Store) waitForTurn(ctx context.Context, ns storage.Namespace) bool {
-	ctx, cancel := context.WithTimeout(ctx, maxTurn)
+func (s *Store) lockForRetry(ctx context.Context, ns storage.Namespace) bool {
+	ctx, cancel := context.WithTimeout(ctx, maxLockWait)
 	defer cancel()
-	return s.turns.Wait(ctx, ns) == nil
+	return s.locks.Lock(ctx, ns) == nil
 }
 
 // pause waits for a random time that grows with n, or until ctx ends.

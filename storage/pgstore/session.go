@@ -185,6 +185,9 @@ func (t *session) fromCache(key, value []byte) ([]byte, error) {
 	return slices.Clone(value), nil
 }
 
+// Scanned implements txn.Reader. The database tracks what was read.
+func (t *session) Scanned(txn.Span) {}
+
 // Iterate implements txn.Reader.
 func (t *session) Iterate(r storage.Range) txn.Iterator {
 	return &pages{read: t.page, r: r}

@@ -132,5 +132,6 @@ func (c *cursor) close() {
 	default:
 		read.End = append(c.last, 0)
 	}
-	c.stored.Close(read)
+	c.stored.Close()
+	c.tx.reader.Scanned(read)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seed-506d8e5d/svc/storage"
 )
 
 // Write is one change of a key.
@@ -98,3 +100,26 @@ func (i *TreeIterator) Deleted() bool { return i.iter.Item().Deleted }
 
 // Value implements Source.
 func (i *TreeIterator) Value() ([]byte, error) { return copied(i.iter.Item().Value), nil }
+
+// Close implements Iterator.
+func (i *TreeIterator) Close() {}
+
+// Snapshot returns the tree, which nobody changes any more, as a Snapshot without
+// tombstones.
+func (t *Tree) Snapshot() Snapshot { return treeSnapshot{t} }
+
+type treeSnapshot struct{ tree *Tree }
+
+func (s treeSnapshot) Get(key []byte) ([]byte, error) {
+	w, ok := s.tree.Get(key)
+	if !ok {
+		return nil, storage.ErrNotFound
+	}
+	return copied(w.Value), nil
+}
+
+func (s treeSnapshot) Iterate(start, end []byte, reverse bool) Iterator {
+	return s.tree.Iterate(start, end, reverse)
+}
+
+func (s treeSnapshot) Close() {}

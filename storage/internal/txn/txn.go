@@ -1,7 +1,18 @@
-// Package txn is what every adapter of a [storage.Store] needs, whatever is
-// below it: a transaction that keeps its writes to itself, reads through them
-// and counts their size ([Tx]); turns for those that lost a conflict ([Turns]);
-// and a gate that a store's calls go through until it is closed ([Gate]).
+// Package txn has what the adapters of a [storage.Store] share, so that limits,
+// isolation, conflicts and retries are the same in all of them.
+//
+// A [Tx] is one attempt of a transaction: it keeps its writes to itself, reads
+// through them and counts their size. [RetryLocks] queue those that have met a
+// conflict, and a [Gate] ends a store's calls before it is closed.
+//
+// A [Store] is made of an ordered map with snapshots, the [Database], by optimistic
+// concurrency control. A transaction reads from a snapshot and records what it read:
+// keys, and the parts of ranges that it scanned. Commits are written one group after
+// the other; what a transaction read is compared with what was committed since its
+// snapshot, and a transaction that read something that has changed is run again.
+// Because whole ranges are recorded, a key that appears in a scanned range is a
+// conflict too, and transactions are serializable. All commits that wait while one is
+// being written are written together, as one version and, on disk, with one sync.
 package txn
 
 import (
@@ -35,6 +46,11 @@ type Reader interface {
 	// entries will be asked for at most, 0 where that is unknown. At most one
 	// iterator is open at a time.
 	Iterate(r storage.Range) Iterator
+
+	// Scanned says, when an iterator has been closed, of which part of its range
+	// the transaction has come to know the entries: an empty one where it asked for
+	// none.
+	Scanned(read Span)
 }
 
 // Iterator walks over the entries of a range in order. It begins before the
@@ -50,9 +66,8 @@ type Iterator interface {
 	// Value returns the value as bytes of the caller's, never nil.
 	Value() ([]byte, error)
 
-	// Close ends the iteration. Read is the part of the range whose entries the
-	// consumer has come to know, which is empty where it asked for none.
-	Close(read Span)
+	// Close ends the iteration.
+	Close()
 }
 
 // Tx is one attempt of a transaction.
@@ -77,9 +92,9 @@ var (
 	_ storage.Prefetcher = (*Tx)(nil)
 )
 
-// New returns a transaction that reads through the reader until it ends or ctx
+// NewTx returns a transaction that reads through the reader until it ends or ctx
 // does.
-func New(ctx context.Context, reader Reader, readOnly bool) *Tx {
+func NewTx(ctx context.Context, reader Reader, readOnly bool) *Tx {
 	return &Tx{ctx: ctx, reader: reader, readOnly: readOnly}
 }
 

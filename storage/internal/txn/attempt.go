@@ -1,10 +1,9 @@
-package occ
+package txn
 
 import (
 	"context"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 // prefix returns what the keys of a namespace begin with: its length, so that
@@ -16,10 +15,10 @@ func prefix(ns storage.Namespace) []byte {
 	return append(p, ns...)
 }
 
-// attempt is one attempt of a transaction: a txn.Tx over a snapshot, and what it
+// attempt is one attempt of a transaction: a Tx over a snapshot, and what it
 // read there.
 type attempt struct {
-	*txn.Tx
+	*Tx
 	store    *Store
 	ctx      context.Context
 	prefix   []byte
@@ -28,8 +27,8 @@ type attempt struct {
 	readOnly bool
 	ended    bool
 
-	reads [][]byte   // keys read from the snapshot, encoded
-	spans []txn.Span // and ranges
+	reads [][]byte // keys read from the snapshot, encoded
+	spans []Span   // and ranges
 }
 
 // end releases what the attempt holds. It may be called more than once.
@@ -60,8 +59,8 @@ func (a *attempt) encode(key []byte) []byte {
 }
 
 // span returns a range of keys with their namespace.
-func (a *attempt) span(start, end []byte) txn.Span {
-	s := txn.Span{Start: a.encode(start), End: storage.After(a.prefix)}
+func (a *attempt) span(start, end []byte) Span {
+	s := Span{Start: a.encode(start), End: storage.After(a.prefix)}
 	if end != nil {
 		s.End = a.encode(end)
 	}
@@ -71,7 +70,7 @@ func (a *attempt) span(start, end []byte) txn.Span {
 // reader is the attempt as the reader of its Tx.
 type reader struct{ *attempt }
 
-// Get implements txn.Reader.
+// Get implements Reader.
 func (r reader) Get(key []byte) ([]byte, error) {
 	full := r.encode(key)
 	if !r.readOnly {
@@ -80,28 +79,27 @@ func (r reader) Get(key []byte) ([]byte, error) {
 	return r.snapshot.Get(full)
 }
 
-// Prefetch implements txn.Reader: each key is read at once.
+// Prefetch implements Reader: each key is read at once.
 func (r reader) Prefetch(...[]byte) {}
 
-// Iterate implements txn.Reader.
-func (r reader) Iterate(in storage.Range) txn.Iterator {
+// Iterate implements Reader.
+func (r reader) Iterate(in storage.Range) Iterator {
 	s := r.span(in.Start, in.End)
-	return &rangeIterator{Iterator: r.snapshot.Iterate(s.Start, s.End, in.Reverse), attempt: r.attempt}
+	return &rangeIterator{r.snapshot.Iterate(s.Start, s.End, in.Reverse), len(r.prefix)}
 }
 
-// rangeIterator is an iterator over a range of the attempt's namespace.
-type rangeIterator struct {
-	Iterator
-	attempt *attempt
-}
-
-// Key implements txn.Iterator.
-func (i *rangeIterator) Key() []byte { return i.Iterator.Key()[len(i.attempt.prefix):] }
-
-// Close implements txn.Iterator. It records the part of the range that was read.
-func (i *rangeIterator) Close(read txn.Span) {
-	i.Iterator.Close()
-	if s := i.attempt.span(read.Start, read.End); !i.attempt.readOnly && !s.Empty() {
-		i.attempt.spans = append(i.attempt.spans, s)
+// Scanned implements Reader.
+func (r reader) Scanned(read Span) {
+	if s := r.span(read.Start, read.End); !r.readOnly && !s.Empty() {
+		r.spans = append(r.spans, s)
 	}
 }
+
+// rangeIterator is an iterator over a range of one namespace.
+type rangeIterator struct {
+	Iterator
+	prefix int // bytes of the namespace in front of each key
+}
+
+// Key implements Iterator.
+func (i *rangeIterator) Key() []byte { return i.Iterator.Key()[i.prefix:] }

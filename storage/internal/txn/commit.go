@@ -1,4 +1,4 @@
-package occ
+package txn
 
 import (
 	"errors"
@@ -9,20 +9,19 @@ import (
 	"sync/atomic"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
-// errLost says that an attempt read what another transaction changed.
-var errLost = errors.New("occ: lost to another transaction")
+// errConflict says that an attempt read what another transaction has changed.
+var errConflict = errors.New("storage: conflict with another transaction")
 
 // errLead tells the commit that has waited longest to write the next group.
-var errLead = errors.New("occ: its turn")
+var errLead = errors.New("storage: lead the next group")
 
 // commit is an attempt that waits to be written.
 type commit struct {
 	version  uint64 // of its snapshot
 	reads    [][]byte
-	spans    []txn.Span
+	spans    []Span
 	writes   []Write
 	size     storage.Size
 	reserved bool       // may use the last of the disk
@@ -55,7 +54,7 @@ type committer struct {
 
 	// Of the one that leads.
 	version uint64
-	log     log
+	recent  recentCommits
 	group   []*commit // reused
 
 	failed atomic.Pointer[error] // why nothing can be written any more
@@ -109,7 +108,7 @@ func (c *committer) apply(group []*commit) {
 	version := c.version + 1
 	accepted := group[:0]
 	var writes []Write
-	var together log
+	var together recentCommits
 	room := c.room()
 	for _, w := range group {
 		switch {
@@ -117,9 +116,9 @@ func (c *committer) apply(group []*commit) {
 			w.done <- *c.failed.Load()
 		case room(w.reserved) != nil:
 			w.done <- room(w.reserved)
-		case c.log.conflicts(w) || together.conflicts(w):
+		case c.recent.conflicts(w) || together.conflicts(w):
 			c.store.stats.conflicts.Add(1)
-			w.done <- errLost
+			w.done <- errConflict
 		default:
 			together.add(version, w.writes)
 			writes = append(writes, w.writes...)
@@ -132,7 +131,7 @@ func (c *committer) apply(group []*commit) {
 	err := c.write(version, writes)
 	switch {
 	case err == nil:
-		c.log.add(version, writes)
+		c.recent.add(version, writes)
 		c.version = version
 		c.store.publish(version, len(accepted))
 	case !errors.Is(err, ErrRefused):

@@ -1,17 +1,4 @@
-// Package occ turns an ordered map with snapshots into a [storage.Store] by
-// optimistic concurrency control. The stores share it, so that limits,
-// isolation, conflicts and retries are the same in all of them.
-//
-// A transaction reads from a snapshot, keeps its writes to itself and records
-// what it read: keys, and the parts of ranges that it scanned. Commits are written
-// one group after the other; what a transaction read is compared with what was
-// committed since its snapshot, and a transaction that read something that has
-// changed is run again. Because whole ranges are recorded, a key that appears
-// in a scanned range is a conflict too, and transactions are serializable.
-//
-// All commits that wait while one is being written are written together, as
-// one version and, on disk, with one sync.
-package occ
+package txn
 
 import (
 	"context"
@@ -20,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 // Database is the ordered map under a Store. Keys are those of all namespaces,
@@ -64,27 +50,11 @@ type Snapshot interface {
 	Close()
 }
 
-// Iterator walks over the entries of a range in order. It begins before the
-// first.
-type Iterator interface {
-	// Next moves to the next entry and says whether there is one. The error ends
-	// the iteration.
-	Next() (bool, error)
-
-	// Key returns the key, valid until the next call of Next.
-	Key() []byte
-
-	// Value returns the value as bytes of the caller's, never nil.
-	Value() ([]byte, error)
-
-	Close()
-}
-
 // ErrRefused is the error of an Apply that has written nothing.
 var ErrRefused = errors.New("storage: the write was refused")
 
 // maxAttempts is how often an Update runs its function before it gives up.
-// From the second attempt on a transaction waits for its namespace's turn, so
+// From the second attempt on a transaction takes the retry lock of its namespace, so
 // that only transactions on their first attempt can get in its way.
 const maxAttempts = 32
 
@@ -92,8 +62,8 @@ const maxAttempts = 32
 type Store struct {
 	db        Database
 	committer committer
-	turns     txn.Turns
-	gate      txn.Gate
+	locks     RetryLocks
+	gate      Gate
 	stats     counters
 
 	mu      sync.Mutex
@@ -107,18 +77,18 @@ type counters struct{ commits, applies, conflicts atomic.Uint64 }
 type Stats struct {
 	Commits   uint64 // transactions that wrote something
 	Applies   uint64 // groups of them that were written at once
-	Conflicts uint64 // attempts that lost to another transaction
+	Conflicts uint64 // attempts that met a conflict with another
 }
 
-// New returns a store over db, whose last version is version. The store owns db
+// NewStore returns a store over db, whose last version is version. The store owns db
 // until Close.
-func New(db Database, version uint64) *Store {
+func NewStore(db Database, version uint64) *Store {
 	s := &Store{
 		db:      db,
 		version: version,
 		open:    make(map[uint64]int),
 	}
-	s.committer = committer{store: s, version: version, log: log{floor: version}}
+	s.committer = committer{store: s, version: version, recent: recentCommits{floor: version}}
 	return s
 }
 
@@ -154,22 +124,22 @@ func (s *Store) Update(ctx context.Context, ns storage.Namespace, fn func(storag
 	}
 	defer s.gate.Leave()
 	err := s.attempt(ctx, ns, fn)
-	if err != errLost {
+	if err != errConflict {
 		return err
 	}
-	if err := s.turns.Wait(ctx, ns); err != nil {
+	if err := s.locks.Lock(ctx, ns); err != nil {
 		return err
 	}
-	defer s.turns.Pass(ns)
+	defer s.locks.Unlock(ns)
 	for range maxAttempts - 1 {
-		if err := s.attempt(ctx, ns, fn); err != errLost {
+		if err := s.attempt(ctx, ns, fn); err != errConflict {
 			return err
 		}
 	}
 	return storage.ErrConflict
 }
 
-// attempt runs fn once and commits. It returns errLost, as it is, where the
+// attempt runs fn once and commits. It returns errConflict, as it is, where the
 // transaction read what another has changed meanwhile.
 func (s *Store) attempt(ctx context.Context, ns storage.Namespace, fn func(storage.Tx) error) error {
 	if err := ctx.Err(); err != nil {
@@ -203,7 +173,7 @@ func (s *Store) begin(ctx context.Context, ns storage.Namespace, readOnly bool) 
 		snapshot: s.db.Snapshot(s.version),
 		readOnly: readOnly,
 	}
-	a.Tx = txn.New(ctx, reader{a}, readOnly)
+	a.Tx = NewTx(ctx, reader{a}, readOnly)
 	return a
 }
 

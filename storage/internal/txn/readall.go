@@ -1,4 +1,4 @@
-package occ
+package txn
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"iter"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 var _ storage.Snapshotter = (*Store)(nil)
@@ -16,7 +15,7 @@ const everywhere storage.Namespace = "*"
 
 // everything is the range of the keys of all namespaces, which begin with the
 // length of a name, its high bit set. See prefix.
-var everything = txn.Span{Start: []byte{0x80}, End: []byte{0x80 + storage.MaxNamespace + 1}}
+var everything = Span{Start: []byte{0x80}, End: []byte{0x80 + storage.MaxNamespace + 1}}
 
 // ReadAll implements storage.Snapshotter.
 func (s *Store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) error {
@@ -36,7 +35,7 @@ func (s *Store) ReadAll(ctx context.Context, fn func(storage.ScanAll) error) err
 func (a *attempt) scanAll(keysOnly bool) iter.Seq2[storage.Record, error] {
 	return func(yield func(storage.Record, error) bool) {
 		if a.ended {
-			yield(storage.Record{}, txn.ErrEnded)
+			yield(storage.Record{}, ErrEnded)
 			return
 		}
 		it := a.snapshot.Iterate(everything.Start, everything.End, false)

@@ -1,4 +1,4 @@
-package occ
+package txn
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 
 	"github.com/seed-506d8e5d/svc/storage"
-	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
 // fake is a database in memory whose Apply waits for the test where gate is set,
@@ -31,7 +30,7 @@ func newFake() *fake { return &fake{tree: NewTree()} }
 func (f *fake) Snapshot(uint64) Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return TreeSnapshot(f.tree)
+	return f.tree.Snapshot()
 }
 
 func (f *fake) Apply(version uint64, writes []Write) error {
@@ -77,7 +76,7 @@ func TestGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.gate = make(chan struct{})
-		s := New(f, 7)
+		s := NewStore(f, 7)
 		var wg sync.WaitGroup
 		commit := func(key string) {
 			wg.Go(func() {
@@ -114,7 +113,7 @@ func TestGroupSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.gate = make(chan struct{})
-		s := New(f, 0)
+		s := NewStore(f, 0)
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -150,7 +149,7 @@ func TestGroupConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.gate = make(chan struct{})
-		s := New(f, 0)
+		s := NewStore(f, 0)
 		var wg sync.WaitGroup
 		wg.Go(func() { s.Update(t.Context(), "n", set("first")) })
 		synctest.Wait()
@@ -192,7 +191,7 @@ func TestFailedApply(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFake()
-			s := New(f, 0)
+			s := NewStore(f, 0)
 			defer s.Close()
 			f.err = test.err
 			if err := s.Update(t.Context(), "n", set("a")); !errors.Is(err, test.err) {
@@ -216,7 +215,7 @@ func TestFailedApply(t *testing.T) {
 // loses for that.
 func TestRefusedWritesDoNotConflict(t *testing.T) {
 	f := newFake()
-	s := New(f, 0)
+	s := NewStore(f, 0)
 	defer s.Close()
 	runs := 0
 	err := s.Update(t.Context(), "n", func(tx storage.Tx) error {
@@ -249,7 +248,7 @@ func TestRoom(t *testing.T) {
 			}
 			return storage.ErrFull
 		}
-		s := New(f, 0)
+		s := NewStore(f, 0)
 		defer s.Close()
 		reserved := func(tx storage.Tx) error {
 			storage.UseReserve(tx)
@@ -306,7 +305,7 @@ func TestNoConflict(t *testing.T) {
 		{"an empty range is not read", scanned(storage.Range{Start: []byte("y"), End: []byte("x")}), "x"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := New(newFake(), 0)
+			s := NewStore(newFake(), 0)
 			defer s.Close()
 			if err := errors.Join(s.Update(t.Context(), "n", set("b")), s.Update(t.Context(), "n", set("bb"))); err != nil {
 				t.Fatal(err)
@@ -333,7 +332,7 @@ func TestNoConflict(t *testing.T) {
 
 // TestOpenScans keeps scans open beyond what is allowed.
 func TestOpenScans(t *testing.T) {
-	s := New(newFake(), 0)
+	s := NewStore(newFake(), 0)
 	defer s.Close()
 	var next func() (storage.Entry, error, bool)
 	err := s.Update(t.Context(), "n", func(tx storage.Tx) error {
@@ -347,8 +346,8 @@ func TestOpenScans(t *testing.T) {
 			t.Errorf("the scan yields %v, %t", err, ok)
 		}
 		for _, err := range tx.Scan(storage.Range{}) {
-			if !errors.Is(err, txn.ErrScan) {
-				t.Errorf("a second scan yields %v, want %v", err, txn.ErrScan)
+			if !errors.Is(err, ErrScan) {
+				t.Errorf("a second scan yields %v, want %v", err, ErrScan)
 			}
 		}
 		return nil
@@ -356,15 +355,15 @@ func TestOpenScans(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if _, err, _ := next(); !errors.Is(err, txn.ErrEnded) {
-		t.Errorf("the scan yields %v after the transaction, want %v", err, txn.ErrEnded)
+	if _, err, _ := next(); !errors.Is(err, ErrEnded) {
+		t.Errorf("the scan yields %v after the transaction, want %v", err, ErrEnded)
 	}
 }
 
 // TestForget holds the oldest snapshot that is open against the database.
 func TestForget(t *testing.T) {
 	f := newFake()
-	s := New(f, 0)
+	s := NewStore(f, 0)
 	defer s.Close()
 	var got []uint64
 	update := func(key string) {
@@ -388,14 +387,14 @@ func TestForget(t *testing.T) {
 	}
 }
 
-func TestLog(t *testing.T) {
+func TestRecentCommits(t *testing.T) {
 	key := func(i int) []byte { return fmt.Append(nil, i) }
-	var l log
-	for i := 1; i <= logCommits+10; i++ {
+	var l recentCommits
+	for i := 1; i <= recentCount+10; i++ {
 		l.add(uint64(i), []Write{{Key: key(i)}})
 	}
-	if len(l.entries) != logCommits || l.floor != 10 {
-		t.Errorf("%d entries above version %d, want %d above 10", len(l.entries), l.floor, logCommits)
+	if len(l.entries) != recentCount || l.floor != 10 {
+		t.Errorf("%d entries above version %d, want %d above 10", len(l.entries), l.floor, recentCount)
 	}
 	for _, test := range []struct {
 		name string
@@ -403,19 +402,19 @@ func TestLog(t *testing.T) {
 		want bool
 	}{
 		{"nothing read", commit{version: 1}, false},
-		{"older than the log", commit{version: 9, reads: [][]byte{[]byte("x")}}, true},
-		{"as old as the log", commit{version: 10, reads: [][]byte{[]byte("x")}}, false},
+		{"older than what is known", commit{version: 9, reads: [][]byte{[]byte("x")}}, true},
+		{"as old as what is known", commit{version: 10, reads: [][]byte{[]byte("x")}}, false},
 		{"changed since", commit{version: 10, reads: [][]byte{key(11)}}, true},
 		{"changed before", commit{version: 11, reads: [][]byte{key(11)}}, false},
-		{"range changed since", commit{version: 10, spans: []txn.Span{{Start: key(11), End: key(110)}}}, true},
-		{"range not changed", commit{version: 10, spans: []txn.Span{{Start: []byte("x"), End: []byte("y")}}}, false},
+		{"range changed since", commit{version: 10, spans: []Span{{Start: key(11), End: key(110)}}}, true},
+		{"range not changed", commit{version: 10, spans: []Span{{Start: []byte("x"), End: []byte("y")}}}, false},
 	} {
 		if got := l.conflicts(&test.c); got != test.want {
 			t.Errorf("%s: %t, want %t", test.name, got, test.want)
 		}
 	}
-	l.add(logCommits+11, []Write{{Key: make([]byte, logBytes+1)}})
-	if len(l.entries) != 0 || l.size != 0 || l.floor != logCommits+11 {
-		t.Errorf("%d entries of %d bytes above version %d, want none above %d", len(l.entries), l.size, l.floor, logCommits+11)
+	l.add(recentCount+11, []Write{{Key: make([]byte, recentBytes+1)}})
+	if len(l.entries) != 0 || l.size != 0 || l.floor != recentCount+11 {
+		t.Errorf("%d entries of %d bytes above version %d, want none above %d", len(l.entries), l.size, l.floor, recentCount+11)
 	}
 }
