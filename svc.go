@@ -292,7 +292,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	s.idempotency = idempotency.New(idempotency.Options{Store: o.Store, Now: o.Now, Log: o.Logger})
 	s.conversations = conversations.New(conversations.Options{Store: s.store, Cluster: s.cluster, AnyItems: o.AnyItems || o.Open, Now: o.Now, NewID: o.NewID, Log: s.log})
 	s.decisions = decisions.New(decisions.Options{
-		Backend: s.models, Accounts: s.accounts, States: stateReader{s.conversations, s.files}, Store: o.Store, Now: o.Now, NewID: o.NewID, Concurrency: o.Tuning.DecisionCalls,
+		Backend: s.models, Accounts: s.accounts, States: stateReader{s.conversations, s.files}, Store: o.Store, Now: o.Now, NewID: o.NewID, Concurrency: o.Tuning.DecisionCalls, Log: s.log,
 	})
 	s.responses = responses.New(responses.Options{
 		Backend: s.models, Accounts: s.accounts, Conversations: s.conversations, Documents: s.files, Search: o.Search,

@@ -71,9 +71,12 @@ type Calibration struct {
 	CreatedAt   int64 // Unix seconds
 	Orders      int   // in how many orders the question was asked, 0 for one
 
-	key      string   // of the question
-	prompts  string   // the form of the prompts it was made with; empty: unknown
-	readings []string // those of its rows; see model.Scores
+	// What it was made with, besides the model. Answers that are asked for or read
+	// otherwise are not calibrated.
+	Prompts  string   // the form of the prompts; empty: unknown
+	Readings []string // those of its rows; see model.Scores
+
+	key      string // of the question
 	canaries []canary
 
 	// rawThresholds says that the confidence of the Thresholds is that of the model,
@@ -220,7 +223,7 @@ func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Inf
 func newCalibration(n *NewCalibration, info model.Info, q *question, states []string, asked *answers, rights []int) *Calibration {
 	rows := make([]calibration.Row, len(asked.p))
 	made := &Calibration{Model: info.ID, Asked: n.Asked, Rows: len(rows), rawThresholds: true,
-		key: string(questionKey(info.ID, q)), prompts: promptForm, readings: asked.readings}
+		key: string(questionKey(info.ID, q)), Prompts: promptForm, Readings: asked.readings}
 	for i := range rows {
 		rows[i] = calibration.Row{P: asked.p[i], Right: rights[i]}
 		if i < keptCanaries {

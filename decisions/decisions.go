@@ -14,6 +14,7 @@ package decisions
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -44,6 +45,8 @@ type Options struct {
 	// Concurrency is how many calls of the model one decision may have under
 	// way at once; 0 is [DefaultConcurrency].
 	Concurrency int
+
+	Log *slog.Logger // where it goes that calibrations do not hold any more; nil: slog.Default()
 }
 
 // Service decides. Its methods may be called concurrently. Every error is a
@@ -60,11 +63,12 @@ type Service struct {
 	newID       func(prefix string) string
 	concurrency int
 	shares      shares
+	log         *slog.Logger
 }
 
 // New returns a Service.
 func New(o Options) *Service {
-	s := &Service{models: model.Use(o.Backend), accounts: o.Accounts, states: o.States, concurrency: o.Concurrency}
+	s := &Service{models: model.Use(o.Backend), accounts: o.Accounts, states: o.States, concurrency: o.Concurrency, log: cmp.Or(o.Log, slog.Default())}
 	if o.Store != nil {
 		s.store = storage.Use(o.Store)
 	}

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"log/slog"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -51,8 +53,23 @@ const (
 
 // checks caches whether models still answer as calibrations say.
 type checks struct {
-	mu sync.Mutex
-	by map[string]check // by calibration; guarded by mu
+	mu     sync.Mutex
+	by     map[string]check     // by calibration; guarded by mu
+	logged map[string]time.Time // when it was logged last that a calibration does not hold; guarded by mu
+}
+
+// due reports whether to log that a calibration does not hold: once in [canaryTime].
+func (c *checks) due(id string, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last, ok := c.logged[id]; ok && now.Sub(last) < canaryTime {
+		return false
+	}
+	if c.logged == nil || len(c.logged) > maxPriors {
+		c.logged = map[string]time.Time{}
+	}
+	c.logged[id] = now
+	return true
 }
 
 type check struct {
@@ -72,17 +89,35 @@ func addReadings(readings []string, p *plan) []string {
 
 // holds reports whether a calibration says something of the answer that a plan has:
 // prompts and readings are those that it was made with, and the model still answers
-// the same to some of its rows.
+// the same to some of its rows. It logs what has changed.
 func (s *Service) holds(ctx context.Context, r *run, p *plan, k *Calibration) (bool, error) {
-	if k.prompts != "" && k.prompts != promptForm {
-		return false, nil
+	changed, err := s.changed(ctx, r, p, k)
+	if err != nil || changed == "" {
+		return err == nil, err
+	}
+	if s.checks.due(k.ID, s.now()) {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "decisions: a calibration does not hold any more and is not applied; make it again",
+			slog.Bool("calibration_stale", true), slog.String("calibration", k.ID), slog.String("organization", r.caller.Organization),
+			slog.String("model", k.Model), slog.String("changed", changed))
+	}
+	return false, nil
+}
+
+// changed returns what has changed since a calibration was made, empty for nothing.
+func (s *Service) changed(ctx context.Context, r *run, p *plan, k *Calibration) (string, error) {
+	if k.Prompts != "" && k.Prompts != promptForm {
+		return "the form of the prompts", nil
 	}
 	for _, reading := range addReadings(nil, p) {
-		if len(k.readings) > 0 && !slices.Contains(k.readings, reading) && !slices.Contains(k.readings, "") {
-			return false, nil
+		if len(k.Readings) > 0 && !slices.Contains(k.Readings, reading) && !slices.Contains(k.Readings, "") {
+			return "the reading, to " + strconv.Quote(reading), nil
 		}
 	}
-	return s.recognize(ctx, r, p.question, k)
+	same, err := s.recognize(ctx, r, p.question, k)
+	if err != nil || same {
+		return "", err
+	}
+	return "the model's answers", nil
 }
 
 // recognize asks the model about rows of a calibration again, unless it was asked

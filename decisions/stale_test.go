@@ -1,9 +1,12 @@
 package decisions
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,11 +27,11 @@ func TestACalibrationThatDoesNotHoldIsNotApplied(t *testing.T) {
 		"an unknown reading": func(_ *fixture, _ *Calibration, answer *model.Scores) { answer.Reading = "" },
 		"another model":      func(_ *fixture, _ *Calibration, answer *model.Scores) { answer.Probabilities = []float64{0.5, 0.5} },
 		"other prompts": func(f *fixture, k *Calibration, _ *model.Scores) {
-			f.rewrite(t, k, func(k *Calibration) { k.prompts = "old" })
+			f.rewrite(t, k, func(k *Calibration) { k.Prompts = "old" })
 		},
 		"": func(*fixture, *Calibration, *model.Scores) {},
 		"of an older version": func(f *fixture, k *Calibration, _ *model.Scores) {
-			f.rewrite(t, k, func(k *Calibration) { k.prompts, k.readings = "", nil })
+			f.rewrite(t, k, func(k *Calibration) { k.Prompts, k.Readings = "", nil })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,6 +57,8 @@ func TestACalibrationThatDoesNotHoldIsNotApplied(t *testing.T) {
 				}
 				is.Equal(decide(0).Calibration, made.ID)
 				is.Equal(decide(0.5).Abstained, false)
+				var log bytes.Buffer
+				f.log = slog.New(slog.NewTextHandler(&log, nil))
 				change(f, made, &answer)
 				time.Sleep(canaryTime + time.Second) // of the bubble's clock
 				a := decide(0.5)
@@ -68,6 +73,11 @@ func TestACalibrationThatDoesNotHoldIsNotApplied(t *testing.T) {
 				asked := len(f.script.ScoreCalls())
 				decide(0)
 				is.Equal(len(f.script.ScoreCalls())-asked, 1) // the outcome is remembered
+				logged := 0
+				if stale {
+					logged = 1
+				}
+				is.Equal(strings.Count(log.String(), "calibration_stale=true calibration="+made.ID), logged)
 			})
 		})
 	}

@@ -230,7 +230,7 @@ func ToCalibration(k *decisions.Calibration) wire.Calibration {
 		ID: k.ID, Object: "calibration", Model: k.Model, Question: k.Asked, Method: string(k.Map.Method), Rows: k.Rows, Metrics: map[string]wire.MetricPair{},
 		Thresholds:  mapped(k.Thresholds, func(t *calibration.Threshold) wire.Threshold { return wire.Threshold(*t) }),
 		Reliability: mapped(k.Reliability, func(b *calibration.Bin) wire.ReliabilityBin { return wire.ReliabilityBin(*b) }),
-		CreatedAt:   k.CreatedAt,
+		CreatedAt:   k.CreatedAt, Prompts: k.Prompts, Readings: known(k.Readings),
 	}
 	after := metrics(&k.After)
 	for name, before := range metrics(&k.Before) {
@@ -239,13 +239,18 @@ func ToCalibration(k *decisions.Calibration) wire.Calibration {
 	return w
 }
 
+// known returns the readings that backends have told.
+func known(readings []string) []string {
+	return slices.DeleteFunc(slices.Clone(readings), func(reading string) bool { return reading == "" })
+}
+
 // FromCalibration returns what an answer says: of the map its method alone.
 func FromCalibration(w *wire.Calibration) decisions.Calibration {
 	k := decisions.Calibration{
 		ID: w.ID, Model: w.Model, Asked: w.Question, Map: calibration.Map{Method: calibration.Method(w.Method)}, Rows: w.Rows,
 		Thresholds:  mapped(w.Thresholds, func(t *wire.Threshold) calibration.Threshold { return calibration.Threshold(*t) }),
 		Reliability: mapped(w.Reliability, func(b *wire.ReliabilityBin) calibration.Bin { return calibration.Bin(*b) }),
-		CreatedAt:   w.CreatedAt,
+		CreatedAt:   w.CreatedAt, Prompts: w.Prompts, Readings: w.Readings,
 	}
 	after := metrics(&k.After)
 	for name, before := range metrics(&k.Before) {

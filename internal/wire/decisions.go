@@ -334,6 +334,8 @@ type Calibration struct {
 	Thresholds  []Threshold           `json:"thresholds" doc:"From which confidence on, with a certainty of 95 %, no larger share of answers is wrong."`
 	Reliability []ReliabilityBin      `json:"reliability"`
 	CreatedAt   int64                 `json:"created_at" doc:"Unix seconds."`
+	Prompts     string                `json:"prompts,omitempty" doc:"The form of the prompts that it was made with. It is not applied to answers to prompts of another form."`
+	Readings    []string              `json:"readings,omitempty" doc:"What answered and how that was read: the kind of model server, the model there, and the way. It is not applied to answers that are read otherwise."`
 }
 
 // MetricPair is a metric without and with the calibration.
