@@ -210,7 +210,7 @@ func (s settings) rewrite(db *badger.DB, log *wal.Log) error {
 	version := log.First() - min(log.First(), 1)
 	if log.Segments() == 0 {
 		version = db.MaxVersion()
-		if err := log.Start(version, 0, 0); err != nil {
+		if err := log.Rotate(version, 0, 0); err != nil {
 			return w.abort(err)
 		}
 	}

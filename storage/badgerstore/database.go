@@ -166,7 +166,7 @@ func (d *database) fail(err error) error {
 func (d *database) append(version uint64, writes []txn.Write) error {
 	size := encodedSize(writes)
 	if !d.wal.Fits(size) {
-		if err := d.wal.Start(version-1, 0, size); err != nil {
+		if err := d.wal.Rotate(version-1, 0, size); err != nil {
 			return err
 		}
 	}
@@ -315,10 +315,10 @@ func (d *database) empty() error {
 
 // restartLog leaves one segment of the log, without records. Tables have all of them.
 func (d *database) restartLog() error {
-	if err := d.wal.Start(d.mem.version, 0, 0); err != nil {
+	if err := d.wal.Rotate(d.mem.version, 0, 0); err != nil {
 		return err
 	}
-	return d.wal.Drop(d.mem.version)
+	return d.wal.TruncateThrough(d.mem.version)
 }
 
 // flushLoop writes full memtables to tables until ctx ends.
@@ -364,7 +364,7 @@ func (d *database) flush() error {
 	if err != nil {
 		return err
 	}
-	return d.wal.Drop(imm.version)
+	return d.wal.TruncateThrough(imm.version)
 }
 
 // tableWriter writes entries, which come in the order of their keys, to tables.

@@ -46,12 +46,12 @@ func (l *Log) Tidy() error {
 		}
 	}
 	l.unbegun = nil
-	return l.findSpares()
+	return l.findRecycled()
 }
 
-// findSpares looks for files that can become segments, and removes those beyond
+// findRecycled looks for files that can become segments, and removes those beyond
 // the few that are kept.
-func (l *Log) findSpares() error {
+func (l *Log) findRecycled() error {
 	names, err := l.opts.FS.List()
 	if err != nil {
 		return err
@@ -59,9 +59,9 @@ func (l *Log) findSpares() error {
 	slices.Sort(names)
 	for _, name := range names {
 		switch {
-		case !isNumbered(name, spareExtension):
-		case len(l.spares) < maxSpares:
-			l.spares = append(l.spares, name)
+		case !isNumbered(name, recycledExtension):
+		case len(l.recycled) < maxRecycled:
+			l.recycled = append(l.recycled, name)
 		default:
 			if err := l.opts.FS.Remove(name); err != nil {
 				return err
@@ -120,7 +120,7 @@ func (w *walker) segment(name string, last bool, begin func(segment)) error {
 		if err := w.damaged(name, 0, "the header cannot be read"); err != nil {
 			return err
 		}
-		s = w.guess(name, data)
+		s = w.reconstruct(name, data)
 	}
 	begin(s)
 	if w.next != 0 && (s.first != w.next || s.number != w.read+1) {
@@ -132,9 +132,9 @@ func (w *walker) segment(name string, last bool, begin func(segment)) error {
 	return w.records(s, data)
 }
 
-// guess returns what a header must have said, from the file's name and its first
+// reconstruct returns what a header must have said, from the file's name and its first
 // record. Older ones than the segment before has are what the file had as another.
-func (w *walker) guess(name string, data []byte) segment {
+func (w *walker) reconstruct(name string, data []byte) segment {
 	s := segment{first: w.next, size: int64(len(data))}
 	s.number, _ = strconv.ParseUint(strings.TrimSuffix(name, extension), 10, 64)
 	for at := nextRecord(data, block, nil); at >= 0; at = nextRecord(data, at+block, nil) {

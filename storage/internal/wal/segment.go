@@ -14,8 +14,8 @@ const (
 	recordMagic  = "svcr"
 	recordHeader = 32
 
-	extension      = ".log"
-	spareExtension = ".spare" // of a file that was a segment's and is none now
+	extension         = ".log"
+	recycledExtension = ".spare" // of a file that was a segment's and is none now
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -28,8 +28,8 @@ type segment struct {
 
 func (s segment) name() string { return fmt.Sprintf("%08d%s", s.number, extension) }
 
-// spare returns what the segment's file is named when it is a spare.
-func (s segment) spare() string { return fmt.Sprintf("%08d%s", s.number, spareExtension) }
+// recycledName returns the name of the segment's file once it is no segment any more.
+func (s segment) recycledName() string { return fmt.Sprintf("%08d%s", s.number, recycledExtension) }
 
 // isNumbered reports whether a file's name is a number with an extension.
 func isNumbered(name, extension string) bool {

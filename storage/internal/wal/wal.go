@@ -2,7 +2,7 @@
 // after a kill of the process and a crash of the machine.
 //
 // [Open] finds the segments that a log consists of and checks every record in
-// them; [Log.Replay] hands the records out. After [Log.Start] the log takes
+// them; [Log.Replay] hands the records out. After [Log.Rotate] the log takes
 // [Log.Append], one write and one sync for each record, in a segment whose space
 // was reserved before. [Log.Drop] takes away segments whose records are elsewhere
 // by then; a file or two of them are kept, named .spare, and become segments again.
@@ -17,7 +17,7 @@
 //
 // The nonce is random and the same in a segment. Without it a payload could hold
 // what looks like a record, and what a file held as another segment would be taken
-// for records. A spare gets its header before it gets its name.
+// for records. A recycled file gets its header before it gets its name.
 package wal
 
 import (
@@ -88,8 +88,8 @@ type Options struct {
 const (
 	defaultSegment = 4 << 20
 
-	// maxSpares is how many files are kept for segments to come.
-	maxSpares = 2
+	// maxRecycled is how many files are kept for segments to come.
+	maxRecycled = 2
 )
 
 // Log is a log. Append is for one goroutine at a time, all else for any.
@@ -99,7 +99,7 @@ type Log struct {
 
 	mu       sync.Mutex
 	segments []segment // by number; the last is written to once active
-	spares   []string  // names of files
+	recycled []string  // names of files
 	unbegun  []string  // names of files that have no header
 	last     uint64    // version of the last record; before the first, one less than its
 	file     File      // the last segment's, nil before Start
@@ -143,7 +143,7 @@ func (l *Log) First() uint64 {
 	return l.segments[0].first
 }
 
-// Mark returns the mark of the first segment; see [Log.Start].
+// Mark returns the mark of the first segment; see [Log.Rotate].
 func (l *Log) Mark() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,11 +153,11 @@ func (l *Log) Mark() uint64 {
 	return l.segments[0].mark
 }
 
-// Start begins a segment for the records after version last, with room for one
+// Rotate begins a segment for the records after version last, with room for one
 // with that many bytes. The mark is a number of the caller's, kept with the
 // segment. The error is an ErrRefused where all is as it was; after any other
 // nothing can be appended any more.
-func (l *Log) Start(last, mark uint64, payload int) error {
+func (l *Log) Rotate(last, mark uint64, payload int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed != nil {
@@ -176,25 +176,25 @@ func (l *Log) Start(last, mark uint64, payload int) error {
 		file.Close()
 		return l.fail(fmt.Errorf("begin %s: %w", s.name(), err))
 	}
-	l.stop()
+	l.closeFile()
 	l.segments = append(l.segments, s)
 	l.file, l.end, l.last = file, block, last
 	return nil
 }
 
 // create makes the segment's file, durable and with its header, but for its name.
-// Where there is a spare it becomes that: to write where nothing was written yet
+// Where there is a recycled file it becomes that: to write where nothing was written yet
 // costs the file system more, each time.
 func (l *Log) create(s segment) (File, error) {
-	if len(l.spares) > 0 && s.size == l.opts.SegmentSize {
-		// That a spare is none of the segments any more must be durable before it is
+	if len(l.recycled) > 0 && s.size == l.opts.SegmentSize {
+		// That a recycled file is none of the segments any more must be durable before it is
 		// changed.
 		if err := l.opts.FS.Sync(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 		}
-		for len(l.spares) > 0 {
-			name := l.spares[0]
-			l.spares = l.spares[1:]
+		for len(l.recycled) > 0 {
+			name := l.recycled[0]
+			l.recycled = l.recycled[1:]
 			if file, err := l.reuse(name, s); err == nil {
 				return file, nil
 			}
@@ -205,14 +205,14 @@ func (l *Log) create(s segment) (File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	if err := l.begin(s, file); err != nil {
+	if err := l.writeHeader(s, file); err != nil {
 		file.Close()
 		return nil, l.fail(fmt.Errorf("begin %s: %w", s.name(), err))
 	}
 	return file, nil
 }
 
-// reuse makes a spare the segment's file. Its header must be durable before it is a
+// reuse makes a recycled file the segment's file. Its header must be durable before it is a
 // segment again.
 func (l *Log) reuse(name string, s segment) (File, error) {
 	file, size, err := l.opts.FS.Open(name)
@@ -223,7 +223,7 @@ func (l *Log) reuse(name string, s segment) (File, error) {
 		err = fmt.Errorf("wal: %s has %d bytes, want %d", name, size, s.size)
 	}
 	if err == nil {
-		err = l.begin(s, file)
+		err = l.writeHeader(s, file)
 	}
 	if err == nil {
 		err = l.opts.FS.Rename(name, s.name())
@@ -234,17 +234,17 @@ func (l *Log) reuse(name string, s segment) (File, error) {
 	return file, nil
 }
 
-// begin writes the segment's header and makes it durable.
-func (l *Log) begin(s segment, file File) error {
+// writeHeader writes the segment's header and makes it durable.
+func (l *Log) writeHeader(s segment, file File) error {
 	if _, err := file.WriteAt(s.header(l.aligned(block)), 0); err != nil {
 		return err
 	}
 	return file.Sync()
 }
 
-// stop closes the file that is written to. What is in it is durable, so that its
+// closeFile closes the file that is written to. What is in it is durable, so that its
 // error says nothing.
-func (l *Log) stop() {
+func (l *Log) closeFile() {
 	if l.file != nil {
 		l.file.Close()
 		l.file = nil
@@ -252,7 +252,7 @@ func (l *Log) stop() {
 }
 
 // Fits reports whether a record with that many bytes can be appended. If not,
-// Start makes room.
+// Rotate makes room.
 func (l *Log) Fits(payload int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -304,9 +304,9 @@ func (l *Log) Failed() error {
 	return l.failed
 }
 
-// Drop takes away the segments of which all records have versions up to and with
+// TruncateThrough removes the segments of which all records have versions up to and with
 // that one, but not the last segment.
-func (l *Log) Drop(version uint64) error {
+func (l *Log) TruncateThrough(version uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.segments) > 1 && l.segments[1].first <= version+1 {
@@ -322,15 +322,15 @@ func (l *Log) Drop(version uint64) error {
 	return nil
 }
 
-// retire makes a segment's file a spare, or removes it.
+// retire renames a segment's file so that it can be recycled, or removes it.
 func (l *Log) retire(s segment) error {
-	if s.size != l.opts.SegmentSize || len(l.spares) >= maxSpares {
+	if s.size != l.opts.SegmentSize || len(l.recycled) >= maxRecycled {
 		return l.opts.FS.Remove(s.name())
 	}
-	if err := l.opts.FS.Rename(s.name(), s.spare()); err != nil {
+	if err := l.opts.FS.Rename(s.name(), s.recycledName()); err != nil {
 		return err
 	}
-	l.spares = append(l.spares, s.spare())
+	l.recycled = append(l.recycled, s.recycledName())
 	return nil
 }
 
@@ -338,7 +338,7 @@ func (l *Log) retire(s segment) error {
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stop()
+	l.closeFile()
 	if l.failed == nil {
 		l.failed = errors.New("wal: the log is closed")
 	}

@@ -36,7 +36,7 @@ func open(fs wal.FS, salvage bool) (*wal.Log, []string, []error, error) {
 // add appends a record, in a new segment where it does not fit.
 func add(l *wal.Log, version uint64, payload []byte) error {
 	if !l.Fits(len(payload)) {
-		if err := l.Start(version-1, version, len(payload)); err != nil {
+		if err := l.Rotate(version-1, version, len(payload)); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func TestLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Drop(40); err != nil {
+			if err := l.TruncateThrough(40); err != nil {
 				t.Fatal(err)
 			}
 			if first := l.First(); first < 2 || first > 41 || l.Mark() != first {
@@ -129,7 +129,7 @@ func TestDamage(t *testing.T) {
 			}
 			for v := uint64(1); v <= 12; v++ {
 				if v%4 == 1 {
-					if err := l.Start(v-1, 0, 0); err != nil {
+					if err := l.Rotate(v-1, 0, 0); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -201,7 +201,7 @@ func TestFailures(t *testing.T) {
 			}
 			return
 		}
-		if err == nil && !harmless { // a spare that cannot be used is given up
+		if err == nil && !harmless { // a recycled file that cannot be used is given up
 			t.Errorf("call %d: no error", call)
 		}
 		survives(t, fs.Lose(rand.New(rand.NewPCG(1, uint64(call)))), acked)
@@ -231,7 +231,7 @@ func write(fs wal.FS, from, to uint64) (uint64, error) {
 		}
 		acked = v
 		if v%10 == 0 {
-			if err := l.Drop(v - 5); err != nil {
+			if err := l.TruncateThrough(v - 5); err != nil {
 				failed = err
 			}
 		}
@@ -269,10 +269,10 @@ func TestLosses(t *testing.T) {
 	t.Logf("%d records survived %d losses", last, *losses)
 }
 
-// TestSpares lets files be segments again and again: few are made, none brings
+// TestRecycledFiles lets files be segments again and again: few are made, none brings
 // back what it had before, also where its header and first record are damaged and
 // the log is salvaged.
-func TestSpares(t *testing.T) {
+func TestRecycledFiles(t *testing.T) {
 	created := 0
 	fs := &waltest.FS{Fail: func(_ int, name string) bool {
 		if name == "Create" {
@@ -288,24 +288,24 @@ func TestSpares(t *testing.T) {
 		if err := add(l, v, bytes.Repeat([]byte{byte(v)}, 900)); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Drop(v - 1); err != nil {
+		if err := l.TruncateThrough(v - 1); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if created > 2 {
 		t.Errorf("%d files were made, want 2", created)
 	}
-	if err := l.Start(200, 0, 0); err != nil {
+	if err := l.Rotate(200, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Drop(200); err != nil {
+	if err := l.TruncateThrough(200); err != nil {
 		t.Fatal(err)
 	}
 	if _, got, _, err := open(fs, false); err != nil || len(got) != 0 {
 		t.Errorf("an empty log has %d records, %v", len(got), err)
 	}
 	for v := uint64(201); v <= 202; v++ {
-		if err := errors.Join(l.Start(v-1, 0, 0), l.Drop(200)); err != nil {
+		if err := errors.Join(l.Rotate(v-1, 0, 0), l.TruncateThrough(200)); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Append(v, text(v)); err != nil {
@@ -328,12 +328,12 @@ func TestSpares(t *testing.T) {
 	}
 }
 
-// TestSparesOfOtherSizes opens a log with larger segments than it had.
-func TestSparesOfOtherSizes(t *testing.T) {
+// TestRecycledFilesOfOtherSizes opens a log with larger segments than it had.
+func TestRecycledFilesOfOtherSizes(t *testing.T) {
 	fs := &waltest.FS{}
 	l, _, _, err := open(fs, false)
 	if err == nil {
-		err = errors.Join(l.Start(0, 0, 0), l.Start(0, 0, 0), l.Drop(0), l.Close())
+		err = errors.Join(l.Rotate(0, 0, 0), l.Rotate(0, 0, 0), l.TruncateThrough(0), l.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -341,7 +341,7 @@ func TestSparesOfOtherSizes(t *testing.T) {
 	if l, err = wal.Open(wal.Options{FS: fs, SegmentSize: 2 * segment}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Start(0, 0, 0); err != nil {
+	if err := l.Rotate(0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Append(1, make([]byte, segment)); err != nil {
@@ -352,9 +352,9 @@ func TestSparesOfOtherSizes(t *testing.T) {
 	}
 }
 
-// TestSpareStillNamed cuts the power where a file becomes a segment of which the
+// TestRecycledFileStillNamed cuts the power where a file becomes a segment of which the
 // disk may still know as another.
-func TestSpareStillNamed(t *testing.T) {
+func TestRecycledFileStillNamed(t *testing.T) {
 	for seed := range uint64(50) {
 		fs := &waltest.FS{}
 		l, _, _, err := open(fs, false)
@@ -363,7 +363,7 @@ func TestSpareStillNamed(t *testing.T) {
 		}
 		for v := uint64(1); v <= 10; v++ {
 			if v%5 == 1 {
-				if err := l.Start(v-1, 0, 0); err != nil {
+				if err := l.Rotate(v-1, 0, 0); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -372,7 +372,7 @@ func TestSpareStillNamed(t *testing.T) {
 			}
 		}
 		fs.Fail = func(_ int, name string) bool { return name == "Sync" }
-		if err := l.Drop(5); err == nil {
+		if err := l.TruncateThrough(5); err == nil {
 			t.Fatal("no error")
 		}
 		off := false
@@ -380,7 +380,7 @@ func TestSpareStillNamed(t *testing.T) {
 			off = off || name == "Rename"
 			return off
 		}
-		if err := l.Start(10, 0, 0); err == nil {
+		if err := l.Rotate(10, 0, 0); err == nil {
 			t.Fatal("no error")
 		}
 		fs.Fail = nil
@@ -394,7 +394,7 @@ func TestRefusal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Start(0, 0, 0); !errors.Is(err, wal.ErrRefused) {
+	if err := l.Rotate(0, 0, 0); !errors.Is(err, wal.ErrRefused) {
 		t.Errorf("Start: %v, want %v", err, wal.ErrRefused)
 	}
 	fs.Fail = nil
