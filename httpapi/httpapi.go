@@ -8,6 +8,7 @@
 package httpapi
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"path"
@@ -69,6 +70,12 @@ type Options struct {
 	// Webhooks are served at /v1/webhook_endpoints; nil leaves those routes out.
 	Webhooks *webhooks.Service
 
+	// MCP serves the Model Context Protocol at /mcp (see package mcpserver); nil
+	// leaves the route out.
+	MCP interface {
+		Serve(w http.ResponseWriter, r *http.Request, caller svc.Caller, answer func(ctx context.Context, caller svc.Caller, path string, body []byte) (status int, requestID string, answer []byte))
+	}
+
 	// NewRequestID makes the X-Request-Id of an answer; nil is a random one.
 	NewRequestID func() string
 }
@@ -99,6 +106,10 @@ func New(service *svc.Service, opts Options) *API {
 			}
 			a.mux.Handle(path, a.handler(methods.serve))
 		}
+	}
+	if opts.MCP != nil && a.serves(mcpPath) {
+		// Not in the tables, nor in openapi.json: it speaks a protocol of its own.
+		a.mux.Handle(mcpPath, a.handler(methods{"POST": authenticated(a.mcp)}.serve))
 	}
 	a.mux.Handle("/", a.handler(methods(nil).serve))
 	return a

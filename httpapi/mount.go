@@ -21,6 +21,7 @@ const (
 	Embeddings    Interface = "embeddings"
 	Batches       Interface = "batches"
 	Webhooks      Interface = "webhooks"
+	MCP           Interface = "mcp" // its tools use the other interfaces
 
 	Health  Interface = "health"  // /healthz and /readyz
 	OpenAPI Interface = "openapi" // /openapi.json
@@ -36,6 +37,7 @@ var places = map[string]Interface{
 	"systemone": Decisions, "decisions": Decisions, "rerank": Decisions, "calibrations": Decisions,
 	"responses": Responses, "chat": Chat, "completions": Chat, "messages": Messages, "embeddings": Embeddings,
 	"conversations": Conversations, "files": Files, "models": Models, "batches": Batches, "webhook_endpoints": Webhooks, "webhook_event_types": Webhooks,
+	"mcp":     MCP,
 	"healthz": Health, "readyz": Health, "openapi.json": OpenAPI, "admin": Admin, "metrics": Admin,
 }
 

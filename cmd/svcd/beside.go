@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/batches"
+	"github.com/seed-506d8e5d/svc/mcpserver"
 	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
@@ -13,12 +14,13 @@ import (
 type beside struct {
 	batches  *batches.Service
 	webhooks *webhooks.Service
+	mcp      *mcpserver.Server
 }
 
 // beside makes what works beside a service.
 func (c config) beside(service *svc.Service) *beside {
 	p := service.Parts()
-	return &beside{
+	b := &beside{
 		batches: batches.New(batches.Options{
 			Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log,
 			Price: c.models.batchPrice, Ended: webhooks.Outbox{}.Put,
@@ -29,6 +31,10 @@ func (c config) beside(service *svc.Service) *beside {
 		}),
 		webhooks: webhooks.New(webhooks.Options{Store: p.Store, Accounts: p.Accounts, Log: p.Log, Guard: webhooks.Guard(c.models.webhookHosts)}),
 	}
+	if c.mcp {
+		b.mcp = mcpserver.New(mcpserver.Options{Service: service, Version: moduleVersion(), Log: p.Log})
+	}
+	return b
 }
 
 // close ends it. What is under way is done again after the next start.

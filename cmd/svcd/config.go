@@ -29,6 +29,7 @@ type config struct {
 
 	adminKey    string
 	console     bool
+	mcp         bool   // the tools at /mcp
 	secret      string // of the console's sessions
 	maxRequests int
 	maxStreams  int
@@ -57,6 +58,7 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.apiKey, "api-key", "", "a `key` that is accepted for the organization default")
 	flags.StringVar(&c.adminKey, "admin-key", "", "a `key` that may administer at /admin/v1; without it nobody can")
 	flags.BoolVar(&c.console, "console", true, "serve pages for people at /console")
+	flags.BoolVar(&c.mcp, "mcp", true, "serve tools for agents at /mcp, over the Model Context Protocol")
 	flags.StringVar(&c.secret, "console-secret", "", "a `text` that seals the console's sessions, the same on every server; without it they end with the process")
 	flags.IntVar(&c.maxRequests, "max-requests", httpapi.DefaultMaxRequests, "how `many` requests are worked on at once; one more is refused")
 	flags.IntVar(&c.maxStreams, "max-streams", httpapi.DefaultMaxStreams, "how `many` streams may wait for their model besides")

@@ -80,10 +80,14 @@ func (e environment) serve(ctx context.Context, c config) error {
 	var link string // signs in to the console with the key
 	if err == nil {
 		beside = c.beside(service)
-		api := httpapi.New(service, httpapi.Options{
+		options := httpapi.Options{
 			Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, MaxStreams: c.maxStreams, Metrics: observer.Metrics(), Ready: ctx.Err,
 			Batches: beside.batches, Webhooks: beside.webhooks,
-		})
+		}
+		if beside.mcp != nil {
+			options.MCP = beside.mcp
+		}
+		api := httpapi.New(service, options)
 		beside.batches.Start(api.Answer)
 		handler, link, err = c.withConsole(httpapi.AllowOrigins(c.origins, api), service, key, console.Options{AdminKey: c.adminKey, Logger: logger, Servers: servers(backend)})
 	}

@@ -10,12 +10,18 @@ import (
 // commit is set by builds that have no repository: -ldflags "-X main.commit=…".
 var commit string
 
+// moduleVersion is the version of the module that the program is of.
+func moduleVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
 // version writes what the program was built from.
 func version(w io.Writer) {
 	revision, when, changed := commit, "", ""
-	module := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok {
-		module = info.Main.Version
 		for _, s := range info.Settings {
 			switch {
 			case s.Key == "vcs.revision" && revision == "":
@@ -30,5 +36,5 @@ func version(w io.Writer) {
 	if revision == "" {
 		revision = "unknown"
 	}
-	fmt.Fprintf(w, "svcd %s, commit %s%s%s, %s %s/%s\n", module, revision, when, changed, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(w, "svcd %s, commit %s%s%s, %s %s/%s\n", moduleVersion(), revision, when, changed, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
