@@ -17,6 +17,7 @@ const mostAtOnce = 64
 // answered is what the server says about a state: the answers, or what is wrong
 // with the row as their member error.
 type answered struct {
+	id      string // of the stored decision
 	answers json.RawMessage
 	refused bool
 	tokens  int
@@ -30,7 +31,7 @@ func refusedAs(reason string) (json.RawMessage, error) {
 
 // ask decides about one state. It tries again while the server is busy.
 func (d *deciding) ask(ctx context.Context, questions, state json.RawMessage) (answered, error) {
-	body := map[string]any{"model": d.model, "state": state, "questions": questions}
+	body := d.body(questions, state)
 	const tries = 8
 	for pause := time.Second / 4; ; pause *= 2 {
 		round, err := d.pace.enter(ctx)
@@ -63,18 +64,39 @@ func (d *deciding) ask(ctx context.Context, questions, state json.RawMessage) (a
 	}
 }
 
-// post asks once.
-func (d *deciding) post(ctx context.Context, body any) (answered, *fault.Error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
-	defer cancel()
+// body is a request about a state.
+func (d *deciding) body(questions, state json.RawMessage) any {
+	body := map[string]any{"model": d.model, "state": state, "questions": questions}
+	if d.store {
+		body["store"] = true
+	}
+	return body
+}
+
+// readAnswer reads the answer to a request.
+func readAnswer(body json.RawMessage) (answered, error) {
 	var reply struct {
+		ID      string
 		Answers json.RawMessage
 		Usage   struct {
 			InputTokens int `json:"input_tokens"`
 		}
 	}
-	err := d.server.Do(ctx, "POST", "/v1/systemone", body, &reply)
-	return answered{answers: reply.Answers, tokens: reply.Usage.InputTokens}, fault.From(err)
+	err := json.Unmarshal(body, &reply)
+	return answered{id: reply.ID, answers: reply.Answers, tokens: reply.Usage.InputTokens}, err
+}
+
+// post asks once.
+func (d *deciding) post(ctx context.Context, body any) (answered, *fault.Error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	var reply json.RawMessage
+	err := d.server.Do(ctx, "POST", decideEndpoint, body, &reply)
+	if err != nil {
+		return answered{}, fault.From(err)
+	}
+	found, err := readAnswer(reply)
+	return found, fault.From(err)
 }
 
 // manyClient keeps a connection for each request that there is at once.

@@ -30,6 +30,8 @@ func decideCommands() []command {
 			flags.StringVar(&d.outFile, "out", "", "`file` to write, CSV or JSONL by its name; without it the standard output")
 			flags.BoolVar(&d.resume, "resume", false, "go on behind what the -out file has")
 			flags.IntVar(&d.atOnce, "at-once", mostAtOnce, "how `many` rows are asked about at once at most; fewer where the server does not take so many")
+			flags.BoolVar(&d.store, "store", false, "have the server store the decisions, whose IDs the output has as decision")
+			flags.BoolVar(&d.batch, "batch", false, "ask in batches, which run when nobody else needs the models; a run that was interrupted finds its batch again")
 			return d.run
 		},
 	}}
@@ -39,7 +41,7 @@ func decideCommands() []command {
 type deciding struct {
 	*session
 	model, questionsFile, column, outFile string
-	resume                                bool
+	resume, store, batch                  bool
 	atOnce                                int
 
 	questions json.RawMessage
@@ -79,7 +81,11 @@ func (d *deciding) run(ctx context.Context, s *session, args []string) error {
 		return err
 	}
 	d.pace = newPace(d.atOnce)
-	err = d.decide(ctx, in, out, done)
+	if d.batch {
+		err = d.decideInBatches(ctx, in, out, done)
+	} else {
+		err = d.decide(ctx, in, out, done)
+	}
 	if out != d.Stdout {
 		err = errors.Join(err, out.(io.Closer).Close())
 	}
@@ -150,6 +156,9 @@ func (d *deciding) open(heading []string) (out io.Writer, done int, err error) {
 		heading = append(heading[:len(heading):len(heading)], c.heading)
 	}
 	heading = append(heading[:len(heading):len(heading)], "error")
+	if d.store {
+		heading = append(heading, decisionColumn)
+	}
 	if d.outFile == "" {
 		if !d.asJSON {
 			err = writeRecord(d.Stdout, heading)
@@ -255,8 +264,14 @@ func (d *deciding) decide(ctx context.Context, in *rows, out io.Writer, done int
 // result is a row and what was answered about it.
 type result struct {
 	row    *row
-	answer json.RawMessage
+	answer answered
 	err    error
+}
+
+// unreadable is the answer about a row without a state.
+func (r *row) unreadable() (answered, error) {
+	failure, err := refusedAs(r.err.Error())
+	return answered{answers: failure, refused: true}, err
 }
 
 // askAbout asks about rows until there are no more, which is io.EOF, and hands on
@@ -274,29 +289,33 @@ func (d *deciding) askAbout(ctx context.Context, in *rows, waiting chan<- chan r
 			return ctx.Err()
 		}
 		if r.err != nil {
-			failure, err := refusedAs(r.err.Error())
-			one <- result{r, failure, err}
+			a, err := r.unreadable()
+			one <- result{r, a, err}
 			continue
 		}
 		go func() {
 			a, err := d.ask(ctx, d.questions, r.state)
-			one <- result{r, a.answers, err}
+			one <- result{r, a, err}
 		}()
 	}
 }
 
 // write writes a row with its answers, in one piece.
-func (d *deciding) write(out io.Writer, r *row, answer json.RawMessage) error {
+func (d *deciding) write(out io.Writer, r *row, a answered) error {
 	if d.asJSON {
 		line := append(bytes.TrimSuffix(r.object, []byte("}")), `,"answers":`...)
 		if bytes.Equal(r.object, []byte("{}")) {
 			line = []byte(`{"answers":`)
 		}
-		_, err := out.Write(append(append(line, answer...), "}\n"...))
+		line = append(line, a.answers...)
+		if a.id != "" && d.store {
+			line = append(line, `,"`+decisionColumn+`":"`+a.id+`"`...)
+		}
+		_, err := out.Write(append(line, "}\n"...))
 		return err
 	}
 	var answers map[string]json.RawMessage
-	if err := json.Unmarshal(answer, &answers); err != nil {
+	if err := json.Unmarshal(a.answers, &answers); err != nil {
 		return err
 	}
 	record := slices.Clone(r.fields)
@@ -323,7 +342,11 @@ func (d *deciding) write(out io.Writer, r *row, answer json.RawMessage) error {
 		}
 		record = append(record, cell(value))
 	}
-	return writeRecord(out, append(record, failure))
+	record = append(record, failure)
+	if d.store {
+		record = append(record, a.id)
+	}
+	return writeRecord(out, record)
 }
 
 // cell returns a value as CSV has it.

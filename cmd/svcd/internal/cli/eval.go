@@ -36,6 +36,7 @@ func evalCommands() []command {
 			flags.BoolVar(&e.flips, "flips", true, "ask about each row again with the options reversed, to see which answers that changes")
 			flags.StringVar(&e.kept, "answers", "", "`file` to keep the answers in, so that a run that broke off goes on where it was")
 			flags.IntVar(&e.atOnce, "at-once", mostAtOnce, "how `many` rows are asked about at once at most; fewer where the server does not take so many")
+			flags.BoolVar(&e.batch, "batch", false, "ask in batches, which run when nobody else needs the models and say nothing of latency; a run that was interrupted finds its batches again")
 			return e.run
 		},
 	}}
@@ -49,6 +50,7 @@ type evaluating struct {
 	flips              bool
 
 	asked []evalQuestion
+	runs  []*batchRun // whose files the server keeps until the report is written
 }
 
 // evalQuestion is what is evaluated: the answers to a question, or of one that
@@ -77,7 +79,7 @@ type evalAnswer struct {
 	Raw      [][]float64 `json:"raw,omitempty"`
 	Reversed [][]float64 `json:"reversed,omitempty"`
 	Tokens   int         `json:"tokens"`
-	Latency  float64     `json:"latency"`
+	Latency  float64     `json:"latency"` // in seconds; 0: nobody measured it
 }
 
 func (e *evaluating) run(ctx context.Context, s *session, args []string) error {
@@ -105,7 +107,11 @@ func (e *evaluating) run(ctx context.Context, s *session, args []string) error {
 	for i, id := range models {
 		models[i] = strings.TrimSpace(id)
 		e.model = models[i]
-		if answers[i], err = e.askAll(ctx, rows, reversed, keep); err != nil {
+		ask := e.askAll
+		if e.batch {
+			ask = e.askInBatches
+		}
+		if answers[i], err = ask(ctx, rows, reversed, keep); err != nil {
 			return fmt.Errorf("%s: %w", e.model, err)
 		}
 	}
@@ -117,7 +123,15 @@ func (e *evaluating) run(ctx context.Context, s *session, args []string) error {
 	if err := report.print(e.Stdout); err != nil {
 		return err
 	}
-	return report.write(e.page)
+	if err := report.write(e.page); err != nil {
+		return err
+	}
+	for _, b := range e.runs {
+		if err := b.done(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readQuestions reads the questions and returns them with their options reversed,
@@ -308,16 +322,28 @@ func (e *evaluating) askAll(ctx context.Context, rows []evalRow, reversed json.R
 
 func (e *evaluating) askOne(ctx context.Context, state, reversed json.RawMessage) (evalAnswer, error) {
 	one, err := e.ask(ctx, e.questions, state)
-	if err != nil || one.refused {
+	switch {
+	case err != nil:
 		return evalAnswer{}, err
-	}
-	a := evalAnswer{OK: true, Tokens: one.tokens, Latency: one.took.Seconds()}
-	if a.P, a.Raw, err = e.probabilities(one.answers, false); err != nil || reversed == nil {
-		return a, err
+	case one.refused || reversed == nil:
+		return e.answer(one, nil)
 	}
 	other, err := e.ask(ctx, reversed, state)
-	if err != nil || other.refused {
+	if err != nil {
 		return evalAnswer{}, err
+	}
+	return e.answer(one, &other)
+}
+
+// answer returns what was answered about a row, and with the options reversed, nil
+// where that was not asked.
+func (e *evaluating) answer(one answered, other *answered) (a evalAnswer, err error) {
+	if one.refused || other != nil && other.refused {
+		return a, nil
+	}
+	a = evalAnswer{OK: true, Tokens: one.tokens, Latency: one.took.Seconds()}
+	if a.P, a.Raw, err = e.probabilities(one.answers, false); err != nil || other == nil {
+		return a, err
 	}
 	a.Reversed, _, err = e.probabilities(other.answers, true)
 	return a, err
@@ -412,6 +438,9 @@ func (e *evaluating) cases(at int, models []string, rows []evalRow, answers [][]
 		for _, i := range taken {
 			a := &answers[m][i]
 			c := evaluation.Case{Row: calibration.Row{P: a.P[at], Right: rows[i].labels[at]}, Flipped: math.NaN(), Cost: float64(a.Tokens) * e.price / 1e6, Latency: a.Latency}
+			if a.Latency == 0 {
+				c.Latency = math.NaN()
+			}
 			if a.Reversed != nil && q.label == "" && q.kind != "noul" {
 				c.Flipped = 0
 				if likeliest(a.P[at]) != likeliest(a.Reversed[at]) {

@@ -76,6 +76,12 @@ func (p *steps) step() {
 	p.show()
 }
 
+// reach notes how many steps are done.
+func (p *steps) reach(done int) {
+	p.done = done
+	p.show()
+}
+
 func (p *steps) show() {
 	text := fmt.Sprintf("%s %d of %d %s", bar(share(int64(p.done), int64(p.total))), p.done, p.total, p.what)
 	if made, took := p.done-p.first, time.Since(p.begin); made > 0 && took > time.Second {
