@@ -47,12 +47,7 @@ var starts = [...]int{0, 3, 6}
 // test that fails.
 func Thresholds(rows []Row) []Threshold {
 	sorted := byConfidence(rows)
-	wrong := make([]int, len(sorted)+1) // of the most confident rows, by their number
-	for i, o := range sorted {
-		if wrong[i+1] = wrong[i]; !o.right {
-			wrong[i+1]++
-		}
-	}
+	wrong := wrongAmong(sorted)
 	candidates := candidates(sorted)
 	found := []Threshold{}
 	for _, rate := range Errors {
@@ -61,6 +56,17 @@ func Thresholds(rows []Row) []Threshold {
 		}
 	}
 	return found
+}
+
+// wrongAmong returns how many of the most confident rows are wrong, by their number.
+func wrongAmong(sorted []outcome) []int {
+	wrong := make([]int, len(sorted)+1)
+	for i, o := range sorted {
+		if wrong[i+1] = wrong[i]; !o.right {
+			wrong[i+1]++
+		}
+	}
+	return wrong
 }
 
 // candidates returns how many of the most confident rows each candidate admits,
