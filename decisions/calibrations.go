@@ -24,13 +24,17 @@ import (
 // The keys of calibrations in an organization's namespace:
 //
 //	k/c/{calibration}          a calibration
+//	k/r/{calibration}          the rows that it was made of
 //	k/q/{model} {question}     the ID of the newest one, by the hash of the question
 const (
 	calibrationPrefix = "k/c/"
+	rowsPrefix        = "k/r/"
 	questionPrefix    = "k/q/"
 )
 
 func calibrationKey(id string) []byte { return []byte(calibrationPrefix + id) }
+
+func rowsKey(id string) []byte { return []byte(rowsPrefix + id) }
 
 func questionKey(model string, q *question) []byte {
 	return []byte(questionPrefix + model + " " + q.hash())
@@ -78,6 +82,7 @@ type Calibration struct {
 
 	key      string // of the question
 	canaries []canary
+	rows     []calibration.Row // in the order given; nil in one that is read back
 
 	// rawThresholds says that the confidence of the Thresholds is that of the model,
 	// before calibration. Only calibrations of older versions have others.
@@ -136,6 +141,11 @@ func (s *Service) Calibrate(ctx context.Context, c accounts.Caller, n *NewCalibr
 		}
 		if err := storage.SetJSON(tx, []byte(made.key), made.ID); err != nil {
 			return err
+		}
+		if rows := encodeRows(made.rows); rows != nil {
+			if err := tx.Set(rowsKey(made.ID), rows); err != nil {
+				return err
+			}
 		}
 		return c.Claim.Did(tx, made.ID)
 	})
@@ -230,6 +240,7 @@ func newCalibration(n *NewCalibration, info model.Info, q *question, states []st
 			made.canaries = append(made.canaries, canary{states[i], asked.p[i]})
 		}
 	}
+	made.rows = slices.Clone(rows)
 	made.Before, _ = calibration.Measure(rows)
 	made.Thresholds = calibration.Thresholds(rows)
 	var held [][]float64
@@ -251,6 +262,43 @@ func (s *Service) Calibration(ctx context.Context, c accounts.Caller, id string)
 		return nil, fault.Missing(CodeCalibrationNotFound, "calibration", id)
 	}
 	return found, err
+}
+
+// CalibrationRows returns what the model answered about the rows of a calibration, and
+// the right answers: none for a calibration of an older version, and for one whose
+// question has so many options that they are not kept. The error is NotFound.
+func (s *Service) CalibrationRows(ctx context.Context, c accounts.Caller, id string) (rows []calibration.Row, err error) {
+	err = s.view(ctx, c, func(tx storage.Tx) error {
+		if _, err := readCalibration(tx, id); err != nil {
+			return err
+		}
+		data, err := tx.Get(rowsKey(id))
+		if err == nil {
+			rows, err = decodeRows(data)
+		} else if errors.Is(err, storage.ErrNotFound) {
+			err = nil
+		}
+		return err
+	})
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, fault.Missing(CodeCalibrationNotFound, "calibration", id)
+	}
+	return rows, err
+}
+
+// CalibrationOf returns the ID of the calibration that is applied to a model's answers
+// to a question for the caller's organization, empty where there is none. The error is
+// Invalid for what is no question.
+func (s *Service) CalibrationOf(ctx context.Context, c accounts.Caller, modelID string, asked *Question) (id string, err error) {
+	q, err := parseQuestion("question", asked)
+	if err != nil {
+		return "", err
+	}
+	err = s.view(ctx, c, func(tx storage.Tx) error { return storage.GetJSON(tx, questionKey(modelID, &q), &id) })
+	if errors.Is(err, storage.ErrNotFound) {
+		return "", nil
+	}
+	return id, err
 }
 
 // Calibrations returns a page of the organization's calibrations, 1 to 100.
@@ -292,6 +340,9 @@ func (s *Service) DeleteCalibration(ctx context.Context, c accounts.Caller, id s
 				return err
 			}
 		} else if err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return err
+		}
+		if err := tx.Delete(rowsKey(id)); err != nil {
 			return err
 		}
 		return tx.Delete(calibrationKey(id))
@@ -346,6 +397,9 @@ func (s *Service) calibrationsOf(ctx context.Context, c accounts.Caller, info mo
 	found := make([]*Calibration, len(plans))
 	if s.store == nil || len(req.Examples) > 0 {
 		return found, nil
+	}
+	if req.Calibrations != "" {
+		c.Organization = req.Calibrations
 	}
 	err := s.store.View(ctx, c.Namespace(), func(tx storage.Tx) error {
 		if none, err := nothingBegins(tx, questionPrefix+info.ID+" "); none || err != nil {

@@ -35,7 +35,7 @@ const DefaultConcurrency = MaxQuestions
 // Options configure a [Service].
 type Options struct {
 	Backend  model.Backend     // required; a model decides where it is a [model.Scorer] that lists it
-	Accounts *accounts.Service // required; decisions are charged there
+	Accounts *accounts.Service // decisions are charged there; nil: nobody is charged, and there is no Store
 	States   States            // nil: states refer to nothing
 	Store    storage.Store     // the one that Accounts has, too; nil: there are no calibrations
 
@@ -53,7 +53,7 @@ type Options struct {
 // *fault.Error or becomes one by fault.From.
 type Service struct {
 	models      *model.Models
-	accounts    *accounts.Service
+	accounts    accounting
 	states      States
 	priors      priors
 	refusals    refusals
@@ -68,7 +68,10 @@ type Service struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	s := &Service{models: model.Use(o.Backend), accounts: o.Accounts, states: o.States, concurrency: o.Concurrency, log: cmp.Or(o.Log, slog.Default())}
+	s := &Service{models: model.Use(o.Backend), accounts: free{}, states: o.States, concurrency: o.Concurrency, log: cmp.Or(o.Log, slog.Default())}
+	if o.Accounts != nil {
+		s.accounts = o.Accounts
+	}
 	if o.Store != nil {
 		s.store = storage.Use(o.Store)
 	}

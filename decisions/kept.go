@@ -89,6 +89,13 @@ func checkKept(req *Request, p *parsed) error {
 func (s *Service) keep(req *Request, p *parsed, resp *Response) func(storage.Tx) error {
 	resp.ID = s.newID("dec")
 	record := newKeptRecord(req, p, resp)
+	if req.Tags != nil {
+		record.Metadata = maps.Clone(record.Metadata)
+		if record.Metadata == nil {
+			record.Metadata = map[string]string{}
+		}
+		maps.Copy(record.Metadata, req.Tags(resp))
+	}
 	record.CreatedAt = s.now().Unix()
 	return func(tx storage.Tx) error { return storage.SetJSON(tx, keptKey(resp.ID), record) }
 }

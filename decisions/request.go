@@ -49,6 +49,14 @@ type Request struct {
 	// a stored decision.
 	Store    *bool
 	Metadata map[string]string
+
+	// Tags returns further tags of a stored decision, which follow from its answers. Nil
+	// returns none.
+	Tags func(*Response) map[string]string
+
+	// Calibrations is the organization whose calibrations are applied; empty is the
+	// caller's.
+	Calibrations string
 }
 
 // Example is a state with the right answers to some of the questions of its
