@@ -12,7 +12,6 @@ import (
 	"github.com/dgraph-io/badger/v4/y"
 
 	"github.com/seed-506d8e5d/svc/internal/background"
-	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/internal/txn"
 )
 
@@ -66,10 +65,10 @@ func (d *database) compactLoop(ctx context.Context) {
 			}
 			err := d.compact(ctx, c)
 			switch {
-			case errors.Is(err, storage.ErrFull):
+			case mayPass(err):
 				d.log.Warn("badgerstore: tables are not compacted", "error", err)
 				return
-			case ctx.Err() != nil:
+			case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 				return
 			case err != nil:
 				d.fail(fmt.Errorf("badgerstore: tables could not be compacted: %w", err))
@@ -170,7 +169,7 @@ func (d *database) compact(ctx context.Context, c *compaction) error {
 	if err != nil {
 		return w.abort(err)
 	}
-	return d.install(edit{remove: c.inputs(), add: w.tables, level: c.to, dropped: dropped}, 0, func() {})
+	return w.install(edit{remove: c.inputs(), level: c.to, dropped: dropped}, 0, func() {})
 }
 
 // merge writes the entries of a compaction that are still needed, and returns the large

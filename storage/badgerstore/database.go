@@ -37,9 +37,10 @@ type database struct {
 
 	// mu guards what a snapshot is made of. What it points to is not changed.
 	mu      sync.Mutex
-	flushed *sync.Cond // when imm becomes nil or the store fails
+	flushed *sync.Cond // when imm becomes nil, cannot be written, or the store fails
 	mem     *memtable
 	imm     *memtable // full, and being written to tables; nil most of the time
+	stalled error     // why imm cannot be written to tables at present
 	tables  *tableSet
 	earlier []*tableSet // that snapshots still have, the oldest first
 
@@ -70,6 +71,9 @@ const (
 
 // memtableWrite is about what a write takes besides its key and value.
 const memtableWrite = 64
+
+// flushRetry is how long after a table could not be written it is tried again.
+const flushRetry = time.Second
 
 // begin starts what goes on in the background.
 func (d *database) begin() {
@@ -131,21 +135,23 @@ func (m *memtable) with(version uint64, writes []txn.Write) *memtable {
 func (m *memtable) full(most int) bool { return 2*m.size-m.inTable >= most }
 
 // rotate begins a new memtable where the present one is full. It waits for the one
-// before it to be written to tables.
+// before it to be written to tables, and refuses where that cannot be at present.
 func (d *database) rotate() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.mem.full(d.memtableSize) {
-		for d.imm != nil && d.failed.Load() == nil {
-			d.flushed.Wait()
-		}
-		if d.imm == nil {
-			d.imm, d.mem = d.mem, &memtable{tree: txn.NewTree(), version: d.mem.version}
-			wake(d.full)
-		}
+	full := d.mem.full(d.memtableSize)
+	for full && d.imm != nil && d.stalled == nil && d.failed.Load() == nil {
+		d.flushed.Wait()
 	}
 	if err := d.failed.Load(); err != nil {
 		return *err
+	}
+	switch {
+	case full && d.imm != nil:
+		return fmt.Errorf("%w: %w", txn.ErrRefused, d.stalled)
+	case full:
+		d.imm, d.mem = d.mem, &memtable{tree: txn.NewTree(), version: d.mem.version}
+		wake(d.full)
 	}
 	return nil
 }
@@ -220,7 +226,7 @@ func (d *database) release(s *tableSet) {
 
 // install makes a change of the tables, durably. Tables have then what was written up
 // to and with the version, and with that of earlier changes. It calls then while the
-// change becomes visible.
+// change becomes visible. After an error that mayPass nothing has changed.
 func (d *database) install(e edit, version uint64, then func()) error {
 	d.editing.Lock()
 	defer d.editing.Unlock()
@@ -230,7 +236,7 @@ func (d *database) install(e edit, version uint64, then func()) error {
 	d.mu.Unlock()
 	next := old.with(e)
 	if err := syncPath(d.dir); err != nil {
-		return err
+		return exhausted(err)
 	}
 	if err := writeFile(filepath.Join(d.dir, listName), encodeList(next, saved)); err != nil {
 		return err
@@ -257,6 +263,12 @@ func (d *database) Healthy() error {
 	if err := d.failed.Load(); err != nil {
 		return *err
 	}
+	d.mu.Lock()
+	stalled := d.stalled
+	d.mu.Unlock()
+	if stalled != nil {
+		return stalled
+	}
 	return d.Room(false)
 }
 
@@ -273,7 +285,7 @@ func (d *database) Close() error {
 		d.ending.Wait()
 		err = d.empty()
 	}
-	if errors.Is(err, storage.ErrFull) {
+	if mayPass(err) {
 		d.log.Warn("badgerstore: closed with what was written last in the log alone", "error", err)
 		err = nil
 	}
@@ -321,18 +333,39 @@ func (d *database) restartLog() error {
 	return d.wal.TruncateThrough(d.mem.version)
 }
 
-// flushLoop writes full memtables to tables until ctx ends.
+// flushLoop writes full memtables to tables until ctx ends. Where the disk or the open
+// files are exhausted it tries again.
 func (d *database) flushLoop(ctx context.Context) {
 	background.Every(ctx, time.Hour, d.full, func() {
 		if d.failed.Load() != nil {
 			return
 		}
-		if err := d.flush(); err != nil {
+		err := d.flush()
+		for ; mayPass(err); err = d.flush() {
+			d.stall(err)
+			if !background.Sleep(ctx, flushRetry) {
+				return
+			}
+		}
+		if err != nil {
 			d.fail(fmt.Errorf("badgerstore: a table could not be written: %w", err))
 			return
 		}
+		d.stall(nil)
 		wake(d.changed)
 	})
+}
+
+// stall notes why the full memtable cannot be written to tables at present, nil where
+// it can.
+func (d *database) stall(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil && d.stalled == nil {
+		d.log.Error("badgerstore: a table cannot be written at present", "dir", d.dir, "error", err)
+	}
+	d.stalled = err
+	d.flushed.Broadcast()
 }
 
 // flush writes the full memtable to tables, and truncates the log.
@@ -357,7 +390,7 @@ func (d *database) flush() error {
 	if err := w.finish(); err != nil {
 		return w.abort(err)
 	}
-	err := d.install(edit{add: w.tables}, imm.version, func() {
+	err := w.install(edit{}, imm.version, func() {
 		d.imm = nil
 		d.flushed.Broadcast()
 	})
@@ -374,7 +407,7 @@ type tableWriter struct {
 	build *tableBuilder
 
 	tables []*table
-	blobs  []uint64
+	files  []string // names of all that were begun
 }
 
 // addWrite adds a write. A large value goes to a file of its own.
@@ -413,7 +446,7 @@ func (w *tableWriter) finish() error {
 	data, tombstones := w.build.finish()
 	w.build = nil
 	id := w.d.nextID.Add(1)
-	if err := createFile(filepath.Join(w.d.dir, tableName(id)), data); err != nil {
+	if err := w.create(tableName(id), data); err != nil {
 		return err
 	}
 	t, err := openTable(w.d.dir, id, w.d.cache)
@@ -428,19 +461,33 @@ func (w *tableWriter) finish() error {
 // blob writes a large value.
 func (w *tableWriter) blob(value []byte) (blobRef, error) {
 	id := w.d.nextID.Add(1)
-	w.blobs = append(w.blobs, id)
-	return newBlobRef(id, value), createFile(filepath.Join(w.d.dir, blobName(id)), value)
+	return newBlobRef(id, value), w.create(blobName(id), value)
 }
 
-// abort removes what was written, as far as that is possible, and returns err. What
-// stays the next start removes.
+// create writes a file.
+func (w *tableWriter) create(name string, data []byte) error {
+	w.files = append(w.files, name)
+	return createFile(filepath.Join(w.d.dir, name), data)
+}
+
+// abort removes what was written, as far as that is possible, and returns err, which
+// may be one that passes, see mayPass. What stays the next start removes.
 func (w *tableWriter) abort(err error) error {
 	for _, t := range w.tables {
 		t.close()
-		os.Remove(filepath.Join(w.d.dir, tableName(t.id)))
 	}
-	for _, id := range w.blobs {
-		os.Remove(filepath.Join(w.d.dir, blobName(id)))
+	for _, name := range w.files {
+		os.Remove(filepath.Join(w.d.dir, name))
+	}
+	return exhausted(err)
+}
+
+// install adds the tables that were written with a change of the database's tables.
+func (w *tableWriter) install(e edit, version uint64, then func()) error {
+	e.add = w.tables
+	err := w.d.install(e, version, then)
+	if mayPass(err) {
+		return w.abort(err)
 	}
 	return err
 }

@@ -1,8 +1,10 @@
 package badgerstore
 
 import (
+	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/storage"
@@ -64,4 +66,23 @@ func (d disk) atLeast(dir string, want uint64) error {
 		return fmt.Errorf("%w: %d bytes are left in %s, and %d are kept free", storage.ErrFull, free, dir, want)
 	}
 	return nil
+}
+
+// exhausted returns the error of a file that could not be written as a storage.ErrFull
+// where the disk or a quota is used up, as a storage.ErrUnavailable where too many files
+// are open, and any other as it is.
+func exhausted(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: %w", storage.ErrFull, err)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+	}
+	return err
+}
+
+// mayPass reports whether what failed with err, and left nothing behind, may succeed
+// later.
+func mayPass(err error) bool {
+	return errors.Is(err, storage.ErrFull) || errors.Is(err, storage.ErrUnavailable)
 }

@@ -187,10 +187,12 @@ func readList(dir string) (tables []listed, version uint64, err error) {
 	return tables, version, nil
 }
 
-// writeFile puts a file in the place of another, durably.
+// writeFile puts a file in the place of another, durably. After an error that mayPass
+// the other one is still there.
 func writeFile(path string, data []byte) error {
 	if err := createFile(path+".new", data); err != nil {
-		return errors.Join(err, os.Remove(path+".new"))
+		os.Remove(path + ".new") // or the next start does
+		return exhausted(err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
 		return err
