@@ -13,17 +13,34 @@ import (
 
 // record is what is stored of a [Completion]; its ID is in the key.
 type record struct {
-	Created   int64              `json:"created"`
-	Model     string             `json:"model"`
-	Content   *string            `json:"content,omitempty"`
-	Calls     []callRecord       `json:"calls,omitempty"`
-	Logprobs  []logprobs.Record  `json:"logprobs,omitempty"`
-	Finish    model.FinishReason `json:"finish"`
-	Input     int                `json:"input"` // token counts
-	Cached    int                `json:"cached,omitempty"`
-	Output    int                `json:"output"`
-	Reasoning int                `json:"reasoning,omitempty"`
-	Metadata  map[string]string  `json:"metadata,omitempty"`
+	Created int64  `json:"created"`
+	Model   string `json:"model"`
+	choiceRecord
+	More      []choiceRecord    `json:"more,omitempty"`
+	Legacy    bool              `json:"legacy,omitempty"` // as in [CallForm]
+	Custom    []string          `json:"custom,omitempty"`
+	Input     int               `json:"input"` // token counts
+	Cached    int               `json:"cached,omitempty"`
+	Output    int               `json:"output"`
+	Reasoning int               `json:"reasoning,omitempty"`
+	Metadata  map[string]string `json:"metadata,omitempty"`
+}
+
+// choiceRecord is what is stored of a [Choice].
+type choiceRecord struct {
+	Content  *string            `json:"content,omitempty"`
+	Calls    []callRecord       `json:"calls,omitempty"`
+	Logprobs []logprobs.Record  `json:"logprobs,omitempty"`
+	Thought  string             `json:"thought,omitempty"`
+	Finish   model.FinishReason `json:"finish"`
+}
+
+func newChoiceRecord(c *Choice) choiceRecord {
+	return choiceRecord{Content: c.Content, Calls: callRecords(c.ToolCalls), Logprobs: logprobs.Records(c.Logprobs), Thought: c.Thought, Finish: c.FinishReason}
+}
+
+func (r *choiceRecord) choice() Choice {
+	return Choice{Content: r.Content, ToolCalls: toolCalls(r.Calls), Logprobs: logprobs.Tokens(r.Logprobs), Thought: r.Thought, FinishReason: r.Finish}
 }
 
 type callRecord struct {
@@ -50,17 +67,19 @@ func toolCalls(records []callRecord) []model.ToolCall {
 
 func encodeRecord(c *Completion) ([]byte, error) {
 	r := record{
-		Created:   c.Created,
-		Model:     c.Model,
-		Content:   c.Content,
-		Calls:     callRecords(c.ToolCalls),
-		Logprobs:  logprobs.Records(c.Logprobs),
-		Finish:    c.FinishReason,
-		Input:     c.Usage.InputTokens,
-		Cached:    c.Usage.CachedTokens,
-		Output:    c.Usage.OutputTokens,
-		Reasoning: c.Usage.ReasoningTokens,
-		Metadata:  c.Metadata,
+		Created:      c.Created,
+		Model:        c.Model,
+		choiceRecord: newChoiceRecord(&c.Choice),
+		Legacy:       c.Calls.Legacy,
+		Custom:       c.Calls.Custom,
+		Input:        c.Usage.InputTokens,
+		Cached:       c.Usage.CachedTokens,
+		Output:       c.Usage.OutputTokens,
+		Reasoning:    c.Usage.ReasoningTokens,
+		Metadata:     c.Metadata,
+	}
+	for i := range c.More {
+		r.More = append(r.More, newChoiceRecord(&c.More[i]))
 	}
 	return jsonout.Marshal(r)
 }
@@ -70,14 +89,12 @@ func decodeRecord(id string, data []byte) (Completion, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return Completion{}, fmt.Errorf("chat: record of %s: %w", id, err)
 	}
-	return Completion{
-		ID:           id,
-		Created:      r.Created,
-		Model:        r.Model,
-		Content:      r.Content,
-		ToolCalls:    toolCalls(r.Calls),
-		Logprobs:     logprobs.Tokens(r.Logprobs),
-		FinishReason: r.Finish,
+	c := Completion{
+		ID:      id,
+		Created: r.Created,
+		Model:   r.Model,
+		Choice:  r.choice(),
+		Calls:   CallForm{r.Legacy, r.Custom},
 		Usage: model.Usage{
 			InputTokens:     r.Input,
 			CachedTokens:    r.Cached,
@@ -85,7 +102,11 @@ func decodeRecord(id string, data []byte) (Completion, error) {
 			ReasoningTokens: r.Reasoning,
 		},
 		Metadata: generation.MetadataOrEmpty(r.Metadata),
-	}, nil
+	}
+	for i := range r.More {
+		c.More = append(c.More, r.More[i].choice())
+	}
+	return c, nil
 }
 
 // messageRecord is what is stored of a [Message].

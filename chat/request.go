@@ -10,6 +10,7 @@ const (
 	MaxParts       = 1_000    // parts of a message
 	MaxStops       = 16       // stop sequences
 	MaxInlineBytes = 10 << 20 // bytes of all inline documents of a request together
+	MaxChoices     = 8        // answers to a request
 )
 
 // Request asks for a completion. The fields are those of the spec's request
@@ -33,6 +34,7 @@ type Request struct {
 	ParallelToolCalls *bool    // false: at most one tool call; nil is true
 
 	Sampling    model.Sampling
+	N           int  // how many answers, up to [MaxChoices]; 0 is one
 	Logprobs    bool // the answer has those of its tokens
 	TopLogprobs *int // with Logprobs: 0 to 20, how many of the likeliest at each place
 
@@ -44,6 +46,15 @@ type Request struct {
 	// the length of the prompt.
 	Dialect               Dialect
 	Reasoning, CountInput bool
+
+	Calls CallForm
+}
+
+// CallForm says how callers see the calls of tools, where that is not as model.ToolCall
+// has them. It changes nothing else.
+type CallForm struct {
+	Legacy bool     // as function_call, the form before there were tools
+	Custom []string // the tools that are custom tools: their input is text
 }
 
 // Dialect is an interface whose requests are completions.
@@ -97,12 +108,22 @@ type Image struct {
 
 func (Image) part() {}
 
-// Completion is the answer to a [Request]. It has one choice.
+// Completion is the answer to a [Request].
 type Completion struct {
 	ID      string // chatcmpl_…
 	Created int64  // Unix seconds
 	Model   string
 
+	Choice          // the first
+	More   []Choice // those behind it, where the request wants several
+
+	Calls    CallForm // of the request
+	Usage    model.Usage
+	Metadata map[string]string // never nil
+}
+
+// Choice is one answer.
+type Choice struct {
 	// Content is nil in an answer that only calls tools.
 	Content      *string
 	ToolCalls    []model.ToolCall
@@ -110,9 +131,6 @@ type Completion struct {
 	FinishReason model.FinishReason
 	StopSequence string // as in [Chunk]
 	Thought      string // what the model has thought, where that was asked for
-
-	Usage    model.Usage
-	Metadata map[string]string // never nil
 }
 
 // Chunk is one piece of a completion in the making. The pieces of a stream put
@@ -122,17 +140,20 @@ type Chunk struct {
 	Created int64
 	Model   string
 
-	First    bool            // the first chunk, where the assistant's message begins
+	Choice   int             // the index of the choice that the chunk belongs to: one follows the other
+	First    bool            // the first chunk of a choice, where the assistant's message begins
 	Text     string          // the next piece of the text, may be empty
 	More     bool            // another piece follows at once
 	Thought  string          // what the model has thought since the chunk before, where that was asked for
 	ToolCall *CallDelta      // the next piece of a tool call, or nil
 	Logprobs []model.Logprob // of Text, where they were asked for
 
-	// The last chunk alone has a finish reason and the usage; the first one has the
-	// InputTokens where the request has CountInput. What the last one says was
-	// charged, and stored where the request wants that, before it is sent.
+	// The last chunk of a choice alone has a finish reason, and the last of all the
+	// usage; the first one has the InputTokens where the request has CountInput. What
+	// the last one says was charged, and stored where the request wants that, before
+	// it is sent.
 	FinishReason model.FinishReason
+	Next         bool   // with a FinishReason: another choice follows
 	StopSequence string // the one of the request that ended the answer, where the model server tells
 	Usage        model.Usage
 }

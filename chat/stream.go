@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/accounts"
@@ -68,6 +69,9 @@ type run struct {
 	keep    []byte         // the encoded messages, nil where nothing is to be stored
 
 	completion Completion
+	choice     *Choice         // of the completion: the one in the making
+	index      int             // of it
+	earlier    model.Usage     // of the choices before it
 	text       strings.Builder // of the answer so far
 	arguments  strings.Builder // of the call begun last
 	announced  bool            // the first chunk does not wait for the model
@@ -101,8 +105,13 @@ func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Reques
 		ID:       s.newID(req.prefix()),
 		Created:  s.now().Unix(),
 		Model:    req.Model,
+		Calls:    req.Calls,
 		Metadata: generation.MetadataOrEmpty(req.Metadata),
 	}
+	if req.N > 1 {
+		r.completion.More = make([]Choice, req.N-1)
+	}
+	r.choice = &r.completion.Choice
 	return r, nil
 }
 
@@ -158,6 +167,15 @@ func (r *run) chunks(ctx context.Context) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
 		defer r.abandon(ctx) // also where the consumer panics
 		err := r.generate(ctx, yield)
+		for i := range r.completion.More {
+			if err == nil && !yield(r.last(true), nil) {
+				err = errStopped
+			}
+			if err == nil {
+				r.next(i)
+				err = r.generate(ctx, yield)
+			}
+		}
 		if err == nil {
 			err = r.finish(ctx)
 		}
@@ -168,9 +186,7 @@ func (r *run) chunks(ctx context.Context) iter.Seq2[Chunk, error] {
 // end yields what comes last.
 func (r *run) end(ctx context.Context, err error, yield func(Chunk, error) bool) {
 	if err == nil {
-		last := r.chunk()
-		last.FinishReason, last.StopSequence, last.Usage = r.completion.FinishReason, r.completion.StopSequence, r.completion.Usage
-		yield(last, nil)
+		yield(r.last(false), nil)
 		return
 	}
 	r.abandon(ctx)
@@ -179,7 +195,39 @@ func (r *run) end(ctx context.Context, err error, yield func(Chunk, error) bool)
 	}
 }
 
-// generate yields the answer up to its finish.
+// last returns the last chunk of a choice.
+func (r *run) last(next bool) Chunk {
+	c := r.chunk()
+	c.FinishReason, c.StopSequence, c.Next = r.choice.FinishReason, r.choice.StopSequence, next
+	if !next {
+		c.Usage = r.completion.Usage
+	}
+	return c
+}
+
+// next begins the next choice, the one with an index in More. Choices are made one after
+// the other: a request holds one place at the model server, which has the prompt in
+// its cache from the second choice on.
+func (r *run) next(i int) {
+	r.earlier, r.meter = r.usage(), generation.Meter{}
+	r.choice, r.index, r.begun = &r.completion.More[i], i+1, false
+	if seed := r.prompt.Sampling.Seed; seed != nil {
+		r.prompt.Sampling.Seed = new(*seed + 1) // or all choices would be the same
+	}
+}
+
+// usage is what all choices have used. Their prompt counts once.
+func (r *run) usage() model.Usage {
+	u := r.meter.Usage()
+	if r.index > 0 {
+		u.InputTokens, u.CachedTokens = r.earlier.InputTokens, r.earlier.CachedTokens
+		u.OutputTokens += r.earlier.OutputTokens
+		u.ReasoningTokens += r.earlier.ReasoningTokens
+	}
+	return u
+}
+
+// generate yields the answer of a choice up to its finish.
 func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error {
 	ctx, done := r.running(ctx)
 	defer done()
@@ -193,7 +241,8 @@ func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error
 			tokens = append(tokens, e.Tokens...)
 			continue
 		case model.Finish:
-			r.completion.FinishReason, r.completion.StopSequence = e.Reason, e.StopSequence
+			r.choice.FinishReason, r.choice.StopSequence = e.Reason, e.StopSequence
+			r.endChoice()
 			return nil
 		case model.Started:
 			if r.begun {
@@ -203,7 +252,7 @@ func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error
 		c := r.add(event)
 		if c.Text != "" {
 			c.Logprobs, tokens = tokens, nil
-			r.completion.Logprobs = append(r.completion.Logprobs, c.Logprobs...)
+			r.choice.Logprobs = append(r.choice.Logprobs, c.Logprobs...)
 		}
 		if !yield(c, nil) {
 			return errStopped
@@ -238,22 +287,24 @@ func (r *run) add(event model.Event) Chunk {
 		r.text.WriteString(e.Text)
 		c.Text, c.More = e.Text, e.More
 	case model.Reasoning:
-		r.completion.Thought += e.Text
-		c.Thought = e.Text
+		if r.prompt.Reasoning { // a backend may tell unasked
+			r.choice.Thought += e.Text
+			c.Thought = e.Text
+		}
 	case model.ToolCallStart:
 		r.endCall()
-		c.ToolCall = &CallDelta{Index: len(r.completion.ToolCalls), ID: e.ID, Name: e.Name}
-		r.completion.ToolCalls = append(r.completion.ToolCalls, model.ToolCall{ID: e.ID, Name: e.Name})
+		c.ToolCall = &CallDelta{Index: len(r.choice.ToolCalls), ID: e.ID, Name: e.Name}
+		r.choice.ToolCalls = append(r.choice.ToolCalls, model.ToolCall{ID: e.ID, Name: e.Name})
 	case model.ToolCallDelta:
 		r.arguments.WriteString(e.Arguments)
-		c.ToolCall = &CallDelta{Index: len(r.completion.ToolCalls) - 1, Arguments: e.Arguments}
+		c.ToolCall = &CallDelta{Index: len(r.choice.ToolCalls) - 1, Arguments: e.Arguments}
 	}
 	return c
 }
 
 // chunk returns an empty chunk, the next of the stream.
 func (r *run) chunk() Chunk {
-	c := Chunk{ID: r.completion.ID, Created: r.completion.Created, Model: r.completion.Model, First: !r.begun}
+	c := Chunk{ID: r.completion.ID, Created: r.completion.Created, Model: r.completion.Model, Choice: r.index, First: !r.begun}
 	if c.First {
 		c.Usage.InputTokens = r.input
 	}
@@ -263,10 +314,19 @@ func (r *run) chunk() Chunk {
 
 // endCall gives the call begun last its arguments.
 func (r *run) endCall() {
-	if n := len(r.completion.ToolCalls); n > 0 {
-		r.completion.ToolCalls[n-1].Arguments = r.arguments.String()
+	if n := len(r.choice.ToolCalls); n > 0 {
+		r.choice.ToolCalls[n-1].Arguments = r.arguments.String()
 		r.arguments.Reset()
 	}
+}
+
+// endChoice completes the choice in the making.
+func (r *run) endChoice() {
+	r.endCall()
+	if text := r.text.String(); text != "" || len(r.choice.ToolCalls) == 0 {
+		r.choice.Content = &text
+	}
+	r.text.Reset()
 }
 
 // finish completes the completion, charges it, and stores it in the same
@@ -275,11 +335,7 @@ func (r *run) endCall() {
 func (r *run) finish(ctx context.Context) error {
 	c := &r.completion
 	r.settled = true
-	c.Usage = r.meter.Usage()
-	r.endCall()
-	if text := r.text.String(); text != "" || len(c.ToolCalls) == 0 {
-		c.Content = &text
-	}
+	c.Usage = r.usage()
 	also := r.caller.Claim.Doing()
 	record, unstored := r.record()
 	if record != nil {
@@ -304,7 +360,7 @@ func (r *run) finish(ctx context.Context) error {
 }
 
 // record returns what is to be stored of the completion, nil for nothing: it goes
-// without its log-probabilities where it is too large with them, and is a TooLarge
+// without log-probabilities and thoughts where it is too large with them, and is a TooLarge
 // error where it is too large without.
 func (r *run) record() ([]byte, error) {
 	if r.keep == nil {
@@ -315,7 +371,11 @@ func (r *run) record() ([]byte, error) {
 	record, err := encodeRecord(&r.completion)
 	if err == nil && len(record) > most {
 		short := r.completion
-		short.Logprobs = nil
+		short.Logprobs, short.Thought = nil, ""
+		short.More = slices.Clone(short.More)
+		for i := range short.More {
+			short.More[i].Logprobs, short.More[i].Thought = nil, ""
+		}
 		record, err = encodeRecord(&short)
 	}
 	if err == nil && len(record) > most {
@@ -331,7 +391,7 @@ func (r *run) abandon(ctx context.Context) {
 		return
 	}
 	r.settled = true
-	r.completion.Usage = r.meter.Usage()
+	r.completion.Usage = r.usage()
 	r.service.accounts.ChargeCut(ctx, r.caller, r.use(""))
 }
 

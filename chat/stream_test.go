@@ -23,8 +23,8 @@ func TestCompletionOfText(t *testing.T) {
 	req.Metadata = map[string]string{"k": "v"}
 	equal(t, e.complete(req), &chat.Completion{
 		ID: "chatcmpl_01", Created: now.Unix(), Model: model.DefaultGenerator,
-		Content: ptr("Hello"), FinishReason: model.Stop,
-		Usage: modeltest.DefaultUsage, Metadata: map[string]string{"k": "v"},
+		Choice: chat.Choice{Content: ptr("Hello"), FinishReason: model.Stop},
+		Usage:  modeltest.DefaultUsage, Metadata: map[string]string{"k": "v"},
 	})
 }
 
@@ -32,8 +32,8 @@ func TestContentIsNilWhereTheAnswerOnlyCallsTools(t *testing.T) {
 	e := newEnv(t, modeltest.Calls(weather, model.ToolCall{ID: "call_b", Name: "time"}))
 	equal(t, e.complete(ask("Hi")), &chat.Completion{
 		ID: "chatcmpl_01", Created: now.Unix(), Model: model.DefaultGenerator,
-		ToolCalls:    []model.ToolCall{weather, {ID: "call_b", Name: "time"}},
-		FinishReason: model.ToolCalls, Usage: modeltest.DefaultUsage, Metadata: map[string]string{},
+		Choice: chat.Choice{ToolCalls: []model.ToolCall{weather, {ID: "call_b", Name: "time"}}, FinishReason: model.ToolCalls},
+		Usage:  modeltest.DefaultUsage, Metadata: map[string]string{},
 	})
 }
 
@@ -41,7 +41,7 @@ func TestContentIsEmptyWhereTheAllowanceWasUsedUpBefore(t *testing.T) {
 	e := newEnv(t, modeltest.Text().WithFinish(model.Length))
 	equal(t, e.complete(ask("Hi")), &chat.Completion{
 		ID: "chatcmpl_01", Created: now.Unix(), Model: model.DefaultGenerator,
-		Content: ptr(""), FinishReason: model.Length, Usage: modeltest.DefaultUsage, Metadata: map[string]string{},
+		Choice: chat.Choice{Content: ptr(""), FinishReason: model.Length}, Usage: modeltest.DefaultUsage, Metadata: map[string]string{},
 	})
 	equal(t, e.uses(e.caller), []accounts.Use{generated("chatcmpl_01")}) // and is billed
 }
@@ -88,7 +88,7 @@ func folded(chunks []chat.Chunk) *chat.Completion {
 	last := chunks[len(chunks)-1]
 	c := &chat.Completion{
 		ID: last.ID, Created: last.Created, Model: last.Model,
-		FinishReason: last.FinishReason, Usage: last.Usage, Metadata: map[string]string{},
+		Choice: chat.Choice{FinishReason: last.FinishReason}, Usage: last.Usage, Metadata: map[string]string{},
 	}
 	for _, chunk := range chunks {
 		text.WriteString(chunk.Text)

@@ -48,6 +48,9 @@ func (r *Request) check(settings *generation.Settings) (*schema.Schema, error) {
 	if r.TopLogprobs != nil && !r.Logprobs {
 		return nil, fault.Invalidf("top_logprobs", "top_logprobs may only be sent with logprobs.")
 	}
+	if r.N < 0 || r.N > MaxChoices {
+		return nil, fault.Invalidf("n", "n must be between 1 and %d.", MaxChoices)
+	}
 	if err := generation.CheckMetadata(r.Metadata); err != nil {
 		return nil, err
 	}

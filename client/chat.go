@@ -84,8 +84,8 @@ func metadataBody(metadata map[string]string) *wire.MetadataRequest {
 func chunks[W any](ctx context.Context, stream *events, pieces func(*W) []chat.Chunk) iter.Seq2[chat.Chunk, error] {
 	return func(yield func(chat.Chunk, error) bool) {
 		defer stream.close()
-		var last *chat.Chunk
-		first := true
+		var last *chat.Chunk // of a choice
+		begun := 0           // choices
 		for data, err := range stream.all() {
 			if bytes.Equal(data, []byte("[DONE]")) {
 				break
@@ -103,10 +103,20 @@ func chunks[W any](ctx context.Context, stream *events, pieces func(*W) []chat.C
 				return
 			}
 			for _, chunk := range pieces(w) {
-				chunk.First, first = first, false
-				switch {
-				case last != nil:
+				if last != nil && chunk.Choice < begun {
 					last.Usage = chunk.Usage
+					continue
+				}
+				if chunk.First = chunk.Choice == begun; chunk.First {
+					begun++
+				}
+				if last != nil {
+					if last.Next = true; !yield(*last, nil) {
+						return
+					}
+					last = nil
+				}
+				switch {
 				case chunk.FinishReason != "":
 					last = &chunk
 				case !yield(chunk, nil):

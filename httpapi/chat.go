@@ -22,6 +22,7 @@ func (a *API) createChat(c *call) error {
 		return err
 	}
 	req := convert.FromChatRequest(body)
+	req.Reasoning = a.service.Open()
 	c.model = req.Model
 	if isTrue(body.Stream) {
 		return a.streamChat(c, req, includeUsage(&body.Streaming))
@@ -34,7 +35,7 @@ func (a *API) streamChat(c *call, req *chat.Request, usage bool) error {
 	if err != nil {
 		return err
 	}
-	return c.sendChunks(&chunkEncoder{usage: usage}, chunks)
+	return c.sendChunks(&chunkEncoder{usage: usage, calls: req.Calls}, chunks)
 }
 
 // chunks begins a stream. It has a frame of its own so that the copy of the caller

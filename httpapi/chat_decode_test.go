@@ -87,8 +87,8 @@ func TestDecodeChatReadsEveryField(t *testing.T) {
 			{Name: "f", Description: "d", Strict: true, Parameters: json.RawMessage(`{"type":"object"}`)},
 			{Name: "g"},
 		},
-		ToolChoice:        model.ToolChoice{Mode: model.ToolNamed, Name: "f"},
-		ParallelToolCalls: ref(false), Store: ref(false), Metadata: map[string]string{"k": "1"},
+		ToolChoice: model.ToolChoice{Mode: model.ToolNamed, Name: "f"},
+		N:          1, ParallelToolCalls: ref(false), Store: ref(false), Metadata: map[string]string{"k": "1"},
 	}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)

@@ -39,12 +39,18 @@ func newChatServer(t *testing.T, answers ...modeltest.Answer) *chatServer {
 
 func newChatServerOver(t *testing.T, script *modeltest.Script) *chatServer {
 	t.Helper()
+	return newChatServerOf(t, script, false)
+}
+
+func newChatServerOf(t *testing.T, script *modeltest.Script, open bool) *chatServer {
+	t.Helper()
 	var mu sync.Mutex
 	made := map[string]int{}
 	store := httpapi.NewStore(t)
 	service, err := svc.New(t.Context(), svc.Options{
 		Store:   store,
 		Backend: script,
+		Open:    open,
 		Logger:  slog.New(slog.DiscardHandler),
 		Now:     func() time.Time { return time.Unix(1_700_000_000, 0) },
 		NewID: func(prefix string) string {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -21,9 +22,9 @@ type emitter struct {
 	// The item that is open, which is the last of the output.
 	message *conversations.Message
 	call    *conversations.FunctionCall
-	text    strings.Builder // of its text or arguments
-	tokens  []model.Logprob // of its text
-	input   *inputReader    // of the arguments of a custom tool's call
+	text    strings.Builder         // of its text or arguments
+	tokens  []model.Logprob         // of its text
+	input   *generation.CustomInput // of the arguments of a custom tool's call
 }
 
 func (e *emitter) emit(ev Event) {
@@ -83,7 +84,7 @@ func (e *emitter) callStart(call *conversations.FunctionCall) {
 	e.closeItem(conversations.Completed, conversations.Commentary)
 	e.call = call
 	if call.Custom {
-		e.input = &inputReader{}
+		e.input = &generation.CustomInput{}
 	}
 	shown := *e.call
 	e.add(e.call, &shown)
@@ -92,7 +93,7 @@ func (e *emitter) callStart(call *conversations.FunctionCall) {
 // argumentsDelta adds to the arguments of the open call.
 func (e *emitter) argumentsDelta(arguments string) {
 	if e.input != nil {
-		e.inputDelta(e.input.add(arguments))
+		e.inputDelta(e.input.Add(arguments))
 		return
 	}
 	e.text.WriteString(arguments)
@@ -113,7 +114,7 @@ func (e *emitter) inputDelta(input string) {
 func (e *emitter) closeItem(status conversations.Status, phase string) {
 	message, call := e.message, e.call
 	if e.input != nil {
-		_, rest := e.input.end()
+		_, rest := e.input.End()
 		e.input = nil
 		e.inputDelta(rest)
 	}
@@ -136,7 +137,7 @@ func (e *emitter) closeItem(status conversations.Status, phase string) {
 // arguments. No item is open afterwards.
 func (e *emitter) seal(status conversations.Status, phase string) string {
 	if e.input != nil {
-		_, rest := e.input.end()
+		_, rest := e.input.End()
 		e.text.WriteString(rest)
 	}
 	whole := e.text.String()

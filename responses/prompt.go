@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -163,7 +164,7 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 func toolCall(c *conversations.FunctionCall) model.ToolCall {
 	arguments := c.Arguments
 	if c.Custom {
-		arguments = customArguments(arguments)
+		arguments = generation.CustomArguments(arguments)
 	}
 	return model.ToolCall{ID: c.CallID, Name: Qualified(c.Namespace, c.Name), Arguments: arguments}
 }

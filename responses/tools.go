@@ -47,11 +47,8 @@ func CustomTool(name, description, rule string) model.Tool {
 	return model.Tool{Name: name, Description: description, Parameters: customParameters}
 }
 
-// customInput is the name of the one parameter of a custom tool.
-const customInput = "input"
-
-var customParameters = json.RawMessage(`{"type":"object","properties":{"input":{"type":"string",` +
-	`"description":"The whole input of the tool, as plain text."}},"required":["input"],"additionalProperties":false}`)
+var customParameters = json.RawMessage(`{"type":"object","properties":{"` + generation.CustomParameter + `":{"type":"string",` +
+	`"description":"The whole input of the tool, as plain text."}},"required":["` + generation.CustomParameter + `"],"additionalProperties":false}`)
 
 // Qualified returns the name under which models are offered a function of a
 // namespace. It depends on nothing else, so that a call in the history keeps the

@@ -2,24 +2,27 @@ package convert
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/seed-506d8e5d/svc/chat"
+	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/internal/wire"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/responses"
 )
 
 // FromChatRequest returns what a body of Chat Completions asks for.
 func FromChatRequest(w *wire.ChatRequest) *chat.Request {
 	r := &chat.Request{
 		Model:             w.Model,
-		Messages:          mapped(w.Messages, fromChatMessage),
+		Messages:          fromChatMessages(w.Messages),
 		Temperature:       w.Temperature,
 		TopP:              w.TopP,
 		MaxTokens:         w.MaxTokens,
 		Stop:              fromStop(w.Stop),
 		ReasoningEffort:   w.ReasoningEffort,
 		Format:            fromChatFormat(w.ResponseFormat),
-		Tools:             mapped(w.Tools, func(t *wire.ChatTool) model.Tool { return fromFunction(&t.Function) }),
+		N:                 value(w.N),
 		ParallelToolCalls: w.ParallelToolCalls,
 		Sampling:          fromSampling(&w.Sampling),
 		Logprobs:          isTrue(w.Logprobs),
@@ -30,6 +33,7 @@ func FromChatRequest(w *wire.ChatRequest) *chat.Request {
 	if w.MaxCompletionTokens != nil {
 		r.MaxTokens = w.MaxCompletionTokens
 	}
+	fromChatTools(w, r)
 	fromChatToolChoice(w.ToolChoice, r)
 	return r
 }
@@ -38,7 +42,8 @@ func FromChatRequest(w *wire.ChatRequest) *chat.Request {
 func ToChatRequest(r *chat.Request) *wire.ChatRequest {
 	return &wire.ChatRequest{
 		Model:               r.Model,
-		Messages:            mapped(r.Messages, toChatMessage),
+		Messages:            mapped(r.Messages, func(m *chat.Message) wire.ChatMessage { return toChatMessage(m, r.Calls.Custom) }),
+		N:                   optional(r.N),
 		Store:               r.Store,
 		Metadata:            r.Metadata,
 		Sampling:            toSampling(&r.Sampling, r.Temperature, r.TopP),
@@ -46,7 +51,7 @@ func ToChatRequest(r *chat.Request) *wire.ChatRequest {
 		Stop:                toStop(r.Stop),
 		ReasoningEffort:     r.ReasoningEffort,
 		ResponseFormat:      toChatFormat(&r.Format),
-		Tools:               mapped(r.Tools, func(t *model.Tool) wire.ChatTool { return wire.ChatTool{Type: "function", Function: toFunction(t)} }),
+		Tools:               mapped(r.Tools, func(t *model.Tool) wire.ChatTool { return toChatTool(t, r.Calls.Custom) }),
 		ToolChoice:          toChatToolChoice(r),
 		ParallelToolCalls:   r.ParallelToolCalls,
 		Logprobs:            optional(r.Logprobs),
@@ -88,8 +93,29 @@ func toSampling(s *model.Sampling, temperature, topP *float64) wire.Sampling {
 	}
 }
 
+// fromChatMessages returns the messages of a request. A function_call is a call of a
+// tool, which the next message of the role function answers.
+func fromChatMessages(list []wire.ChatMessage) []chat.Message {
+	messages := mapped(list, fromChatMessage)
+	called := ""
+	for i := range list {
+		m := &messages[i]
+		switch c := list[i].FunctionCall; {
+		case c != nil:
+			called = "function_call_" + strconv.Itoa(i)
+			m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: called, Name: c.Name, Arguments: c.Arguments})
+		case m.Role == "function" && called != "":
+			m.Role, m.ToolCallID, called = model.ToolRole, called, ""
+		}
+	}
+	return messages
+}
+
 func fromChatMessage(w *wire.ChatMessage) chat.Message {
 	m := chat.Message{Role: model.Role(w.Role), ToolCalls: mapped(w.ToolCalls, fromToolCall), ToolCallID: w.ToolCallID}
+	if w.ToolCalls != nil || w.FunctionCall != nil {
+		m.Reasoning = w.ReasoningContent
+	}
 	switch c := w.Content; {
 	case c == nil:
 	case c.Text != nil:
@@ -100,8 +126,8 @@ func fromChatMessage(w *wire.ChatMessage) chat.Message {
 	return m
 }
 
-func toChatMessage(m *chat.Message) wire.ChatMessage {
-	w := wire.ChatMessage{Role: string(m.Role), ToolCalls: mapped(m.ToolCalls, toToolCall), ToolCallID: m.ToolCallID}
+func toChatMessage(m *chat.Message, custom []string) wire.ChatMessage {
+	w := wire.ChatMessage{Role: string(m.Role), ToolCalls: toToolCalls(m.ToolCalls, custom), ReasoningContent: m.Reasoning, ToolCallID: m.ToolCallID}
 	if m.Content != nil {
 		w.Content = &wire.TextOr[[]wire.ChatPart]{Value: mapped(m.Content, toChatPart)}
 	}
@@ -148,11 +174,62 @@ func toChatPart(p *chat.Part) wire.ChatPart {
 }
 
 func fromToolCall(w *wire.ToolCall) model.ToolCall {
+	if c := w.Custom; c != nil {
+		return model.ToolCall{ID: w.ID, Name: c.Name, Arguments: generation.CustomArguments(c.Input)}
+	}
 	return model.ToolCall{ID: w.ID, Name: w.Function.Name, Arguments: w.Function.Arguments}
 }
 
-func toToolCall(c *model.ToolCall) wire.ToolCall {
-	return wire.ToolCall{ID: c.ID, Type: "function", Function: wire.CallFunction{Name: c.Name, Arguments: c.Arguments}}
+// toToolCalls returns calls as they are sent, where some tools are custom tools.
+func toToolCalls(calls []model.ToolCall, custom []string) []wire.ToolCall {
+	return mapped(calls, func(c *model.ToolCall) wire.ToolCall {
+		if slices.Contains(custom, c.Name) {
+			var input generation.CustomInput
+			input.Add(c.Arguments)
+			text, _ := input.End()
+			return wire.ToolCall{ID: c.ID, Type: "custom", Custom: &wire.CallCustom{Name: c.Name, Input: text}}
+		}
+		return wire.ToolCall{ID: c.ID, Type: "function", Function: &wire.CallFunction{Name: c.Name, Arguments: c.Arguments}}
+	})
+}
+
+// fromChatTools reads the tools of a request, in either form.
+func fromChatTools(w *wire.ChatRequest, r *chat.Request) {
+	for i := range w.Tools {
+		t := &w.Tools[i]
+		if c := t.Custom; c != nil {
+			r.Tools = append(r.Tools, responses.CustomTool(c.Name, c.Description, chatCustomRule(c.Format)))
+			r.Calls.Custom = append(r.Calls.Custom, c.Name)
+			continue
+		}
+		r.Tools = append(r.Tools, fromFunction(t.Function))
+	}
+	if w.Functions == nil {
+		return
+	}
+	r.Tools, r.Calls.Legacy, r.ParallelToolCalls = mapped(w.Functions, fromFunction), true, new(bool)
+	switch c := w.FunctionCall; {
+	case c == nil:
+	case c.Text != nil:
+		r.ToolChoice.Mode = model.ToolMode(*c.Text)
+	default:
+		r.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: c.Value.Name}
+	}
+}
+
+func chatCustomRule(f *wire.ChatCustomFormat) string {
+	if f == nil || f.Grammar == nil {
+		return ""
+	}
+	return customRule(&wire.CustomFormat{Type: f.Type, Syntax: f.Grammar.Syntax, Definition: f.Grammar.Definition})
+}
+
+func toChatTool(t *model.Tool, custom []string) wire.ChatTool {
+	if slices.Contains(custom, t.Name) {
+		return wire.ChatTool{Type: "custom", Custom: &wire.ChatCustom{Name: t.Name, Description: t.Description}}
+	}
+	function := toFunction(t)
+	return wire.ChatTool{Type: "function", Function: &function}
 }
 
 func fromFunction(w *wire.Function) model.Tool {
@@ -192,22 +269,29 @@ func fromChatToolChoice(w *wire.TextOr[wire.ChatToolChoice], r *chat.Request) {
 		r.ToolChoice.Mode = model.ToolMode(*w.Text)
 	case w.Value.Allowed != nil:
 		r.ToolChoice.Mode = model.ToolMode(w.Value.Allowed.Mode)
-		r.AllowedTools = mapped(slices.Concat([]wire.AllowedTool{}, w.Value.Allowed.Tools), func(t *wire.AllowedTool) string { return t.Function.Name })
+		r.AllowedTools = mapped(slices.Concat([]wire.AllowedTool{}, w.Value.Allowed.Tools), (*wire.AllowedTool).Name)
+	case w.Value.Custom != nil:
+		r.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: w.Value.Custom.Name}
 	case w.Value.Function != nil:
 		r.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: w.Value.Function.Name}
 	}
 }
 
 func toChatToolChoice(r *chat.Request) *wire.TextOr[wire.ChatToolChoice] {
-	choice := r.ToolChoice
+	choice, custom := r.ToolChoice, r.Calls.Custom
 	switch {
 	case r.AllowedTools != nil:
 		allowed := &wire.AllowedTools{Mode: string(choice.Mode), Tools: mapped(r.AllowedTools, func(name *string) wire.AllowedTool {
-			return wire.AllowedTool{Type: "function", Function: wire.NamedTool{Name: *name}}
+			if slices.Contains(custom, *name) {
+				return wire.AllowedTool{Type: "custom", Custom: &wire.NamedTool{Name: *name}}
+			}
+			return wire.AllowedTool{Type: "function", Function: &wire.NamedTool{Name: *name}}
 		})}
 		return &wire.TextOr[wire.ChatToolChoice]{Value: wire.ChatToolChoice{Type: "allowed_tools", Allowed: allowed}}
 	case choice.Mode == "":
 		return nil
+	case choice.Mode == model.ToolNamed && slices.Contains(custom, choice.Name):
+		return &wire.TextOr[wire.ChatToolChoice]{Value: wire.ChatToolChoice{Type: "custom", Custom: &wire.NamedTool{Name: choice.Name}}}
 	case choice.Mode == model.ToolNamed:
 		return &wire.TextOr[wire.ChatToolChoice]{Value: wire.ChatToolChoice{Type: "function", Function: &wire.NamedTool{Name: choice.Name}}}
 	}

@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"slices"
+
 	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/internal/wire"
 	"github.com/seed-506d8e5d/svc/model"
@@ -8,27 +10,72 @@ import (
 
 // ToChatCompletion returns a completion as it is answered.
 func ToChatCompletion(c *chat.Completion) wire.ChatCompletion {
-	return wire.ChatCompletion{
+	w := wire.ChatCompletion{
 		ID: c.ID, Object: "chat.completion", Created: c.Created, Model: c.Model,
-		Choices: [1]wire.ChatChoice{{
-			Message:      wire.ChatAnswer{Role: string(model.Assistant), Content: c.Content, ToolCalls: mapped(c.ToolCalls, toToolCall)},
-			Logprobs:     toChatLogprobs(c.Logprobs),
-			FinishReason: string(c.FinishReason),
-		}},
+		Choices:  []wire.ChatChoice{toChatChoice(&c.Choice, 0, &c.Calls)},
 		Usage:    ToChatUsage(&c.Usage),
 		Metadata: c.Metadata,
 	}
+	for i := range c.More {
+		w.Choices = append(w.Choices, toChatChoice(&c.More[i], i+1, &c.Calls))
+	}
+	return w
+}
+
+func toChatChoice(c *chat.Choice, index int, form *chat.CallForm) wire.ChatChoice {
+	w := wire.ChatChoice{
+		Index:        index,
+		Message:      wire.ChatAnswer{Role: string(model.Assistant), Content: c.Content, ReasoningContent: c.Thought},
+		Logprobs:     toChatLogprobs(c.Logprobs),
+		FinishReason: toFinishReason(c.FinishReason, form.Legacy),
+	}
+	if form.Legacy && len(c.ToolCalls) > 0 {
+		call := &c.ToolCalls[0]
+		w.Message.FunctionCall = &wire.CallFunction{Name: call.Name, Arguments: call.Arguments}
+	} else {
+		w.Message.ToolCalls = toToolCalls(c.ToolCalls, form.Custom)
+	}
+	return w
+}
+
+// toFinishReason returns why an answer has ended, where calls may have the older form.
+func toFinishReason(reason model.FinishReason, legacy bool) string {
+	if legacy && reason == model.ToolCalls {
+		return "function_call"
+	}
+	return string(reason)
 }
 
 // FromChatCompletion returns what an answer says.
 func FromChatCompletion(w *wire.ChatCompletion) *chat.Completion {
-	choice := &w.Choices[0]
-	return &chat.Completion{
-		ID: w.ID, Created: w.Created, Model: w.Model,
-		Content: choice.Message.Content, ToolCalls: mapped(choice.Message.ToolCalls, fromToolCall),
-		Logprobs: fromChatLogprobs(choice.Logprobs), FinishReason: model.FinishReason(choice.FinishReason),
-		Usage: fromChatUsage(&w.Usage), Metadata: tags(w.Metadata),
+	c := &chat.Completion{ID: w.ID, Created: w.Created, Model: w.Model, Usage: fromChatUsage(&w.Usage), Metadata: tags(w.Metadata)}
+	for i := range w.Choices {
+		choice := fromChatChoice(&w.Choices[i], &c.Calls)
+		if i == 0 {
+			c.Choice = choice
+		} else {
+			c.More = append(c.More, choice)
+		}
 	}
+	return c
+}
+
+func fromChatChoice(w *wire.ChatChoice, form *chat.CallForm) chat.Choice {
+	m := &w.Message
+	c := chat.Choice{
+		Content: m.Content, Thought: m.ReasoningContent, ToolCalls: mapped(m.ToolCalls, fromToolCall),
+		Logprobs: fromChatLogprobs(w.Logprobs), FinishReason: model.FinishReason(w.FinishReason),
+	}
+	for i := range m.ToolCalls {
+		if t := m.ToolCalls[i].Custom; t != nil && !slices.Contains(form.Custom, t.Name) {
+			form.Custom = append(form.Custom, t.Name)
+		}
+	}
+	if f := m.FunctionCall; f != nil {
+		form.Legacy, c.FinishReason = true, model.ToolCalls
+		c.ToolCalls = []model.ToolCall{{Name: f.Name, Arguments: f.Arguments}}
+	}
+	return c
 }
 
 // ToChatUsage returns what an answer cost.
@@ -130,21 +177,30 @@ func FromChatChunk(w *wire.ChatChunk) []chat.Chunk {
 		return []chat.Chunk{chunk}
 	}
 	choice := &w.Choices[0]
+	chunk.Choice = choice.Index
 	chunk.FinishReason, chunk.Logprobs = model.FinishReason(value(choice.FinishReason)), fromChatLogprobs(choice.Logprobs)
-	chunk.Text = value(value(choice.Delta.Content))
+	chunk.Text, chunk.Thought = value(value(choice.Delta.Content)), choice.Delta.ReasoningContent
 	if len(choice.Delta.ToolCalls) == 0 {
 		return []chat.Chunk{chunk}
 	}
 	return mapped(choice.Delta.ToolCalls, func(d *wire.CallDelta) chat.Chunk {
 		one := chunk
-		one.ToolCall = &chat.CallDelta{Index: d.Index, ID: d.ID, Name: d.Function.Name, Arguments: d.Function.Arguments}
+		one.ToolCall = &chat.CallDelta{Index: d.Index, ID: d.ID}
+		switch {
+		case d.Function != nil:
+			one.ToolCall.Name, one.ToolCall.Arguments = d.Function.Name, d.Function.Arguments
+		case d.Custom != nil:
+			one.ToolCall.Name, one.ToolCall.Arguments = d.Custom.Name, d.Custom.Input
+		}
 		return one
 	})
 }
 
-// ToChunkChoice returns the choice of a chunk as it is sent.
-func ToChunkChoice(c *chat.Chunk) wire.ChunkChoice {
-	w := wire.ChunkChoice{Logprobs: toChatLogprobs(c.Logprobs), FinishReason: optional(string(c.FinishReason))}
+// ToChunkChoice returns the choice of a chunk as it is sent. The arguments of a call of a
+// custom tool are the next piece of its input.
+func ToChunkChoice(c *chat.Chunk, form *chat.CallForm, custom bool) wire.ChunkChoice {
+	w := wire.ChunkChoice{Index: c.Choice, Logprobs: toChatLogprobs(c.Logprobs), FinishReason: optional(toFinishReason(c.FinishReason, form.Legacy))}
+	w.Delta.ReasoningContent = c.Thought
 	if c.First {
 		w.Delta.Role = string(model.Assistant)
 	}
@@ -153,14 +209,27 @@ func ToChunkChoice(c *chat.Chunk) wire.ChunkChoice {
 		if c.First {
 			w.Delta.Content = new(*string)
 		}
-		call := wire.CallDelta{Index: d.Index, ID: d.ID, Function: wire.FunctionDelta{Name: d.Name, Arguments: d.Arguments}}
-		if d.ID != "" {
-			call.Type = "function"
+		if form.Legacy {
+			w.Delta.FunctionCall = &wire.FunctionDelta{Name: d.Name, Arguments: d.Arguments}
+		} else {
+			w.Delta.ToolCalls = []wire.CallDelta{toCallDelta(d, custom)}
 		}
-		w.Delta.ToolCalls = []wire.CallDelta{call}
 	case c.First || c.Text != "":
 		text := &c.Text
 		w.Delta.Content = &text
+	}
+	return w
+}
+
+func toCallDelta(d *chat.CallDelta, custom bool) wire.CallDelta {
+	w, kind := wire.CallDelta{Index: d.Index, ID: d.ID}, "function"
+	if custom {
+		w.Custom, kind = &wire.CustomDelta{Name: d.Name, Input: d.Arguments}, "custom"
+	} else {
+		w.Function = &wire.FunctionDelta{Name: d.Name, Arguments: d.Arguments}
+	}
+	if d.ID != "" {
+		w.Type = kind
 	}
 	return w
 }
@@ -195,12 +264,12 @@ func ToTextCompletion(c *chat.Completion) wire.TextCompletion {
 // FromTextCompletion returns what an answer says.
 func FromTextCompletion(w *wire.TextCompletion) *chat.Completion {
 	chunk := FromTextChunk(w)
-	return &chat.Completion{ID: w.ID, Created: w.Created, Model: w.Model, Content: &chunk.Text, FinishReason: chunk.FinishReason, Usage: chunk.Usage, Metadata: map[string]string{}}
+	return &chat.Completion{ID: w.ID, Created: w.Created, Model: w.Model, Choice: chat.Choice{Content: &chunk.Text, FinishReason: chunk.FinishReason}, Usage: chunk.Usage, Metadata: map[string]string{}}
 }
 
 // ToStoredMessage returns a message of a stored completion as it is answered.
 func ToStoredMessage(m *chat.StoredMessage) wire.StoredMessage {
-	w := wire.StoredMessage{ID: m.ID, Role: string(m.Role), ToolCalls: mapped(m.ToolCalls, toToolCall), ToolCallID: m.ToolCallID}
+	w := wire.StoredMessage{ID: m.ID, Role: string(m.Role), ToolCalls: toToolCalls(m.ToolCalls, nil), ToolCallID: m.ToolCallID}
 	if len(m.Content) == 1 {
 		if text, ok := m.Content[0].(chat.Text); ok {
 			w.Content = (*string)(&text)

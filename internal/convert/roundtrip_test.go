@@ -229,16 +229,26 @@ func TestChatRequestsArrive(t *testing.T) {
 		for i := range r.Tools {
 			r.Tools[i].Search = false // of Responses alone
 		}
-		r.Dialect, r.Reasoning, r.CountInput = chat.Completions, false, false // of Messages alone
-		for i := range r.Messages {
-			r.Messages[i].Reasoning = ""
-		}
+		r.Dialect, r.Reasoning, r.CountInput = chat.Completions, false, false // of Messages, and of the interface
+		r.N, r.Calls = 2, chat.CallForm{}
 	}
-	request(t, convert.ToChatRequest, convert.FromChatRequest, ".Streaming .Unused .MaxTokens .Stop.Text .N .Modalities .Messages.Content.Text .Messages.Content.Value.ChatFile.FileData.MIMEType .Messages.Content.Value.File",
+	custom := func(r *chat.Request) {
+		search(r)
+		tool := responses.CustomTool("c", "d", "")
+		r.Tools, r.AllowedTools, r.Calls.Custom = []model.Tool{{Name: "f"}, tool}, []string{"f", "c"}, []string{"c"}
+		r.ToolChoice = model.ToolChoice{Mode: model.ToolAuto}
+		r.Messages = []chat.Message{{Role: model.Assistant, ToolCalls: []model.ToolCall{{ID: "1", Name: "c", Arguments: `{"input":"a"}`}}}}
+	}
+	request(t, convert.ToChatRequest, convert.FromChatRequest, ".Streaming .Unused .MaxTokens .Stop.Text .Modalities .Messages.Content.Text .Messages.Content.Value.ChatFile.FileData.MIMEType .Messages.Content.Value.File "+
+		".Functions .FunctionCall .Messages.FunctionCall .Tools.Custom.Format", // older forms, and what becomes a description
 		fill(f, schema, search, func(r *chat.Request) { r.ToolChoice.Mode = model.ToolNamed }),
 		fill(f, schema, search, func(r *chat.Request) { r.ToolChoice = model.ToolChoice{Mode: model.ToolRequired} }),
 		fill(f, schema, search, func(r *chat.Request) {
 			r.ToolChoice, r.AllowedTools = model.ToolChoice{Mode: model.ToolAuto}, []string{"a", "b"}
+		}),
+		fill(f, schema, custom),
+		fill(f, schema, custom, func(r *chat.Request) {
+			r.AllowedTools, r.ToolChoice = nil, model.ToolChoice{Mode: model.ToolNamed, Name: "c"}
 		}),
 		chat.Request{Model: "m", Metadata: map[string]string{}},
 	)
@@ -247,9 +257,13 @@ func TestChatRequestsArrive(t *testing.T) {
 func TestChatAnswersArrive(t *testing.T) {
 	f := newFiller()
 	answer(t, convert.ToChatCompletion, pointer(convert.FromChatCompletion), ".Choices.Index",
-		fill(f, func(c *chat.Completion) { c.Thought, c.StopSequence = "", "" }), // of Messages alone
+		fill(f, func(c *chat.Completion) {
+			c.StopSequence, c.Calls, c.More[0].StopSequence, c.More[1].StopSequence = "", chat.CallForm{}, "", ""
+		}), // of Messages alone
+		chat.Completion{Metadata: map[string]string{}, Calls: chat.CallForm{Custom: []string{"c"}}, Choice: chat.Choice{ToolCalls: []model.ToolCall{{ID: "1", Name: "c", Arguments: `{"input":"a"}`}}}},
+		chat.Completion{Metadata: map[string]string{}, Calls: chat.CallForm{Legacy: true}, Choice: chat.Choice{FinishReason: model.ToolCalls, ToolCalls: []model.ToolCall{{Name: "f", Arguments: "{}"}}}},
 		chat.Completion{Metadata: map[string]string{}})
-	answer(t, convert.ToStoredMessage, convert.FromStoredMessage, ".ContentParts.ChatFile.FileData.MIMEType .ContentParts.File", fill(f, func(m *chat.StoredMessage) { m.Reasoning = "" }),
+	answer(t, convert.ToStoredMessage, convert.FromStoredMessage, ".ContentParts.ChatFile.FileData.MIMEType .ContentParts.File .ToolCalls.Custom", fill(f, func(m *chat.StoredMessage) { m.Reasoning = "" }),
 		chat.StoredMessage{ID: "m", Message: chat.Message{Role: model.User, Content: []chat.Part{chat.Text("a")}}},
 		chat.StoredMessage{ID: "m", Message: chat.Message{Role: model.User, Content: []chat.Part{chat.Text("a"), chat.Image{MediaType: "image/png", Data: []byte("b")}}}})
 }
@@ -259,6 +273,7 @@ func TestCompletionsArrive(t *testing.T) {
 	request(t, convert.ToCompletionRequest, convert.FromCompletionRequest, ".Streaming .Stop.Text .N .BestOf .Echo .Sampling.ChatTemplateKwargs", fill(f, func(r *chat.TextRequest) { r.Sampling.ChatTemplateKwargs = nil }))
 	answer(t, convert.ToTextCompletion, pointer(convert.FromTextCompletion), ".Choices.Index", fill(f, func(c *chat.Completion) {
 		c.Logprobs, c.ToolCalls, c.Metadata, c.Thought, c.StopSequence = nil, nil, map[string]string{}, "", ""
+		c.More, c.Calls = nil, chat.CallForm{}
 	}))
 }
 

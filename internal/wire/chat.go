@@ -25,7 +25,7 @@ type ChatRequest struct {
 	Stop                *TextOr[[]string] `json:"stop,omitempty" api:"most=16" must:"a string or an array of strings"`
 	ReasoningEffort     string            `json:"reasoning_effort,omitempty" api:"notempty,enum=none|minimal|low|medium|high|xhigh|max"`
 	ResponseFormat      *ChatFormat       `json:"response_format,omitempty"`
-	N                   *int              `json:"n,omitempty" api:"only=1"`
+	N                   *int              `json:"n,omitempty" api:"min=1,max=8" doc:"Several answers are to be had from the open interface alone."`
 	Modalities          []string          `json:"modalities,omitempty" api:"enum=text"`
 
 	Tools             []ChatTool              `json:"tools,omitempty" api:"most=128"`
@@ -34,13 +34,14 @@ type ChatRequest struct {
 	Logprobs          *bool                   `json:"logprobs,omitempty"`
 	TopLogprobs       *int                    `json:"top_logprobs,omitempty" api:"min=0,max=20"`
 
+	Functions    []Function         `json:"functions,omitempty" api:"open,most=128" refused:"is not supported: send tools"`
+	FunctionCall *TextOr[NamedTool] `json:"function_call,omitempty" api:"open" refused:"is not supported: send tool_choice" must:"none, auto, or an object with the name of a function"`
+
 	Unused
 	SafetyIdentifier Ignored `json:"safety_identifier,omitzero" harmless:"it names the user for OpenAI's checks of misuse; echoed where there is a place"`
 	Verbosity        Ignored `json:"verbosity,omitzero" harmless:"a wish that no model server takes; an instruction says it better"`
 	Prediction       Ignored `json:"prediction,omitzero" harmless:"it can only make an answer faster"`
 	Audio            Ignored `json:"audio,omitzero" refused:"is not supported: answers are text"`
-	Functions        Ignored `json:"functions,omitzero" refused:"is not supported: send tools"`
-	FunctionCall     Ignored `json:"function_call,omitzero" refused:"is not supported: send tool_choice"`
 	WebSearchOptions Ignored `json:"web_search_options,omitzero" refused:"is not supported: web search is a tool of POST /v1/responses"`
 }
 
@@ -94,7 +95,12 @@ func (s *Streaming) check(n *jsonin.Node) {
 
 func (r *ChatRequest) check(n *jsonin.Node) {
 	r.Streaming.check(n)
-	onlyOne(n.Field("n"))
+	if !n.Open() {
+		onlyOne(n.Field("n"))
+	} else if r.N != nil && (*r.N < 1 || *r.N > mostChoices) {
+		n.Field("n").Fail("must be between 1 and %d", mostChoices)
+	}
+	r.checkFunctions(n)
 	most, other := r.MaxTokens, r.MaxCompletionTokens
 	if most != nil && other != nil && *most != *other {
 		n.Field("max_completion_tokens").Fail("must be the same as max_tokens, or omitted")
@@ -109,6 +115,24 @@ func (r *ChatRequest) check(n *jsonin.Node) {
 	}
 	if c := r.ToolChoice; c != nil && c.Text != nil && *c.Text == "named" {
 		n.Field("tool_choice").Fail("must be auto, required, none, or a function")
+	}
+}
+
+// mostChoices is how many answers a request may want.
+const mostChoices = 8
+
+// checkFunctions refuses the older form of tools beside the newer one.
+func (r *ChatRequest) checkFunctions(n *jsonin.Node) {
+	if r.Functions != nil && r.Tools != nil {
+		n.Field("functions").Fail("may not be sent with tools")
+	}
+	c := r.FunctionCall
+	switch {
+	case c == nil:
+	case r.ToolChoice != nil:
+		n.Field("function_call").Fail("may not be sent with tool_choice")
+	case c.Text != nil && *c.Text != "none" && *c.Text != "auto":
+		n.Field("function_call").Fail("must be none, auto, or an object with the name of a function")
 	}
 }
 
@@ -169,16 +193,18 @@ func (l *LogitBias) UnmarshalJSON(data []byte) error {
 
 // ChatMessage is a message of a request.
 type ChatMessage struct {
-	Role       string              `json:"role" api:"needed,enum=system|developer|user|assistant|tool"`
+	Role       string              `json:"role" api:"needed,enum=system|developer|user|assistant|tool|function" doc:"function, the older form of tool, is taken by the open interface alone."`
 	Content    *TextOr[[]ChatPart] `json:"content,omitempty" must:"a string or an array of parts"`
 	ToolCalls  []ToolCall          `json:"tool_calls,omitempty" api:"most=128"`
 	ToolCallID string              `json:"tool_call_id,omitempty"`
 
-	Name         Ignored `json:"name,omitzero" harmless:"model servers do not tell people of one role apart"`
-	Refusal      Ignored `json:"refusal,omitzero" harmless:"it is null in every answer"`
-	Audio        Ignored `json:"audio,omitzero" harmless:"it is null in every answer"`
-	Annotations  Ignored `json:"annotations,omitzero" harmless:"the text says the same"`
-	FunctionCall Ignored `json:"function_call,omitzero" harmless:"the older form of tool_calls, null in every answer"`
+	FunctionCall     *CallFunction `json:"function_call,omitempty" api:"open" harmless:"the older form of tool_calls, which the open interface alone reads"`
+	ReasoningContent string        `json:"reasoning_content,omitempty" api:"open" harmless:"what the model has thought, which the open interface alone shows and reads"`
+
+	Name        Ignored `json:"name,omitzero" harmless:"model servers do not tell people of one role apart"`
+	Refusal     Ignored `json:"refusal,omitzero" harmless:"it is null in every answer"`
+	Audio       Ignored `json:"audio,omitzero" harmless:"it is null in every answer"`
+	Annotations Ignored `json:"annotations,omitzero" harmless:"the text says the same"`
 }
 
 // ChatPart is a piece of a message's content.
@@ -267,12 +293,29 @@ func (d DataURL) MarshalJSON() ([]byte, error) {
 	return jsonout.Marshal(head + base64.StdEncoding.EncodeToString(d.Data))
 }
 
-// ToolCall is a call of a function.
+// ToolCall is a call of a function, or with the open interface of a custom tool.
 type ToolCall struct {
-	Index    Ignored      `json:"index,omitzero" harmless:"calls are in order"`
-	ID       string       `json:"id" api:"required"`
-	Type     string       `json:"type" api:"required,const=function"`
-	Function CallFunction `json:"function" api:"required"`
+	Index    Ignored       `json:"index,omitzero" harmless:"calls are in order"`
+	ID       string        `json:"id" api:"required"`
+	Type     string        `json:"type" api:"required"`
+	Function *CallFunction `json:"function,omitempty" of:"function" api:"required"`
+	Custom   *CallCustom   `json:"custom,omitempty" of:"custom" api:"required"`
+}
+
+func (c *ToolCall) check(n *jsonin.Node) { checkToolType(c.Type, n) }
+
+// checkToolType refuses what is neither a function nor, with the open interface, a
+// custom tool.
+func checkToolType(kind string, n *jsonin.Node) {
+	if kind != "function" && (kind != "custom" || !n.Open()) {
+		n.Field("type").Fail(`must be "function"`)
+	}
+}
+
+// CallCustom is which custom tool is called, and with which text.
+type CallCustom struct {
+	Name  string `json:"name" api:"required"`
+	Input string `json:"input" api:"required"`
 }
 
 // CallFunction is what is called, and with which arguments.
@@ -281,10 +324,39 @@ type CallFunction struct {
 	Arguments string `json:"arguments" api:"required"`
 }
 
-// ChatTool is a tool that the model is offered.
+// ChatTool is a tool that the model is offered: a function, or with the open interface a
+// custom tool.
 type ChatTool struct {
-	Type     string   `json:"type" api:"required,const=function"`
-	Function Function `json:"function" api:"required"`
+	Type     string      `json:"type" api:"required"`
+	Function *Function   `json:"function,omitempty" of:"function" api:"required"`
+	Custom   *ChatCustom `json:"custom,omitempty" of:"custom" api:"required"`
+}
+
+func (t *ChatTool) check(n *jsonin.Node) { checkToolType(t.Type, n) }
+
+// ChatCustom is a custom tool, whose input is text.
+type ChatCustom struct {
+	Name        string            `json:"name" api:"required"`
+	Description string            `json:"description,omitempty"`
+	Format      *ChatCustomFormat `json:"format,omitempty"`
+}
+
+// ChatCustomFormat is the form of a custom tool's input.
+type ChatCustomFormat struct {
+	Type    string       `json:"type" api:"required,enum=text|grammar"`
+	Grammar *ChatGrammar `json:"grammar,omitempty" of:"grammar" api:"required"`
+}
+
+func (f *ChatCustomFormat) check(n *jsonin.Node) {
+	if f.Type != "text" && f.Type != "grammar" {
+		n.Field("type").Fail(`must be "text" or "grammar"`)
+	}
+}
+
+// ChatGrammar is the grammar of a custom tool's input.
+type ChatGrammar struct {
+	Syntax     string `json:"syntax" api:"required"`
+	Definition string `json:"definition" api:"required"`
 }
 
 // Function is a function that the model is offered.
@@ -314,12 +386,13 @@ type JSONSchema struct {
 type ChatToolChoice struct {
 	Type     string        `json:"type" api:"required"`
 	Function *NamedTool    `json:"function,omitempty" of:"function" api:"required"`
+	Custom   *NamedTool    `json:"custom,omitempty" of:"custom" api:"required"`
 	Allowed  *AllowedTools `json:"allowed_tools,omitempty" of:"allowed_tools" api:"required"`
 }
 
 func (c *ChatToolChoice) check(n *jsonin.Node) {
-	if c.Type != "function" && c.Type != "allowed_tools" {
-		n.Field("type").Fail(`must be "function"`)
+	if c.Type != "allowed_tools" {
+		checkToolType(c.Type, n)
 	}
 }
 
@@ -336,8 +409,19 @@ type AllowedTools struct {
 
 // AllowedTool is one of [AllowedTools].
 type AllowedTool struct {
-	Type     string    `json:"type" api:"required,const=function"`
-	Function NamedTool `json:"function" api:"required"`
+	Type     string     `json:"type" api:"required"`
+	Function *NamedTool `json:"function,omitempty" of:"function" api:"required"`
+	Custom   *NamedTool `json:"custom,omitempty" of:"custom" api:"required"`
+}
+
+func (t *AllowedTool) check(n *jsonin.Node) { checkToolType(t.Type, n) }
+
+// Name returns the name of the tool.
+func (t *AllowedTool) Name() string {
+	if t.Custom != nil {
+		return t.Custom.Name
+	}
+	return t.Function.Name
 }
 
 func (a *AllowedTools) check(n *jsonin.Node) { checkAllowed(a.Mode, n) }

@@ -2,29 +2,31 @@ package wire
 
 // ChatCompletion is the answer to a [ChatRequest].
 type ChatCompletion struct {
-	ID       string        `json:"id"`
-	Object   string        `json:"object" api:"const=chat.completion"`
-	Created  int64         `json:"created"`
-	Model    string        `json:"model"`
-	Choices  [1]ChatChoice `json:"choices"`
-	Usage    ChatUsage     `json:"usage"`
-	Metadata Tags          `json:"metadata"`
+	ID       string       `json:"id"`
+	Object   string       `json:"object" api:"const=chat.completion"`
+	Created  int64        `json:"created"`
+	Model    string       `json:"model"`
+	Choices  []ChatChoice `json:"choices" api:"least=1,most=8"`
+	Usage    ChatUsage    `json:"usage"`
+	Metadata Tags         `json:"metadata"`
 }
 
-// ChatChoice is the one choice of a completion.
+// ChatChoice is an answer: one, unless the request wants several.
 type ChatChoice struct {
 	Index        int           `json:"index"`
 	Message      ChatAnswer    `json:"message"`
 	Logprobs     *ChatLogprobs `json:"logprobs"` // null unless they were asked for
-	FinishReason string        `json:"finish_reason" api:"enum=stop|length|tool_calls"`
+	FinishReason string        `json:"finish_reason" api:"enum=stop|length|tool_calls|function_call"`
 }
 
 // ChatAnswer is the message of a choice.
 type ChatAnswer struct {
-	Role      string     `json:"role" api:"const=assistant"`
-	Content   *string    `json:"content"`
-	Refusal   *struct{}  `json:"refusal"`
-	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
+	Role             string        `json:"role" api:"const=assistant"`
+	Content          *string       `json:"content"`
+	ReasoningContent string        `json:"reasoning_content,omitempty" doc:"What the model has thought, by the open interface."`
+	Refusal          *struct{}     `json:"refusal"`
+	ToolCalls        []ToolCall    `json:"tool_calls,omitempty"`
+	FunctionCall     *CallFunction `json:"function_call,omitempty" doc:"Of a request with functions."`
 }
 
 // ChatLogprobs are the log-probabilities of a choice.
@@ -101,23 +103,32 @@ type ChunkChoice struct {
 	Index        int           `json:"index"`
 	Delta        ChatDelta     `json:"delta"`
 	Logprobs     *ChatLogprobs `json:"logprobs,omitempty"`
-	FinishReason *string       `json:"finish_reason" api:"enum=stop|length|tool_calls"`
+	FinishReason *string       `json:"finish_reason" api:"enum=stop|length|tool_calls|function_call"`
 }
 
 // ChatDelta is the next piece of an answer.
 type ChatDelta struct {
-	Role      string      `json:"role,omitempty" api:"const=assistant"`
-	Content   **string    `json:"content,omitempty" api:"nullable" doc:"null in the first chunk of a call."`
-	ToolCalls []CallDelta `json:"tool_calls,omitempty"`
+	Role             string         `json:"role,omitempty" api:"const=assistant"`
+	Content          **string       `json:"content,omitempty" api:"nullable" doc:"null in the first chunk of a call."`
+	ReasoningContent string         `json:"reasoning_content,omitempty" doc:"What the model has thought, by the open interface."`
+	ToolCalls        []CallDelta    `json:"tool_calls,omitempty"`
+	FunctionCall     *FunctionDelta `json:"function_call,omitempty" doc:"Of a request with functions."`
 }
 
 // CallDelta is the next piece of a call. The first one of each call has its ID,
 // type and name.
 type CallDelta struct {
-	Index    int           `json:"index"`
-	ID       string        `json:"id,omitempty"`
-	Type     string        `json:"type,omitempty" api:"const=function"`
-	Function FunctionDelta `json:"function"`
+	Index    int            `json:"index"`
+	ID       string         `json:"id,omitempty"`
+	Type     string         `json:"type,omitempty" api:"enum=function|custom"`
+	Function *FunctionDelta `json:"function,omitempty"`
+	Custom   *CustomDelta   `json:"custom,omitempty"`
+}
+
+// CustomDelta is what a [CallDelta] adds to the call of a custom tool.
+type CustomDelta struct {
+	Name  string `json:"name,omitempty"`
+	Input string `json:"input"`
 }
 
 // FunctionDelta is what a [CallDelta] adds.

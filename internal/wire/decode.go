@@ -103,8 +103,9 @@ func readStruct(n *jsonin.Node, v reflect.Value) {
 func (f *field) take(m *jsonin.Node, v reflect.Value) {
 	switch {
 	case m.Absent():
-	case f.refused != "":
+	case f.refused != "" && !(f.open && m.Open()):
 		m.Fail("%s", f.refused)
+	case f.open && !m.Open():
 	default:
 		f.read(m, v.FieldByIndex(f.index), f)
 	}

@@ -33,6 +33,7 @@ type field struct {
 	first     int      // elements of a list that are read: more are for the domain to refuse; 0 is all
 	of        []string // types of a union that have the field; nil is all
 	refused   string   // why; empty for a field that is not refused
+	open      bool     // the open interface alone reads it; the strict one refuses or ignores it
 }
 
 // newField reads the tags of a field of the struct t:
@@ -41,7 +42,8 @@ type field struct {
 //	api       rules, separated by commas. Checked here: required (there and not
 //	          null), present (there), notempty, const=X, most=N (elements), first=N
 //	          (elements that are read), object, shared (JSON that stays part of the body,
-//	          which is held with it). Only described in openapi.json, and
+//	          which is held with it), open (read by the open interface; the strict one
+//	          does what refused or harmless says). Only described in openapi.json, and
 //	          checked by the service: needed (as required), min, max, above, least
 //	          (elements), enum=a|b, ids
 //	must      what a value of a wrong type is told to be
@@ -60,6 +62,7 @@ func newField(t reflect.Type, sf reflect.StructField, name string) field {
 	_, required := f.rules["required"]
 	_, f.present = f.rules["present"]
 	_, f.notEmpty = f.rules["notempty"]
+	_, f.open = f.rules["open"]
 	f.mandatory, f.constant = required || f.present, f.rules["const"]
 	if n, err := strconv.Atoi(f.rules["most"]); err == nil {
 		f.most = n

@@ -1,4 +1,4 @@
-package responses
+package generation
 
 import (
 	"encoding/json"
@@ -9,19 +9,23 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 )
 
-// customArguments returns the arguments of the function that stands for a custom
+// CustomArguments returns the arguments of the function that stands for a custom
 // tool.
-func customArguments(input string) string {
-	data, err := jsonout.Marshal(map[string]string{customInput: input})
+func CustomArguments(input string) string {
+	data, err := jsonout.Marshal(map[string]string{CustomParameter: input})
 	if err != nil {
 		return "{}" // a string always encodes
 	}
 	return string(data)
 }
 
-// inputReader reads the input of a custom tool out of the arguments that a model
+// CustomParameter is the name of the one parameter of the function that stands for a
+// custom tool.
+const CustomParameter = "input"
+
+// CustomInput reads the input of a custom tool out of the arguments that a model
 // writes, as they come. The zero value has read nothing.
-type inputReader struct {
+type CustomInput struct {
 	arguments strings.Builder // so far
 	at        int             // where in them the input goes on, 0 before it has begun
 	input     strings.Builder // so far
@@ -29,10 +33,10 @@ type inputReader struct {
 }
 
 // inputBegins is what arguments begin with whose input can be read as it comes.
-var inputBegins = regexp.MustCompile(`^\s*\{\s*"` + customInput + `"\s*:\s*"`)
+var inputBegins = regexp.MustCompile(`^\s*\{\s*"` + CustomParameter + `"\s*:\s*"`)
 
-// add takes a piece of the arguments and returns what it adds to the input.
-func (r *inputReader) add(piece string) string {
+// Add takes a piece of the arguments and returns what it adds to the input.
+func (r *CustomInput) Add(piece string) string {
 	r.arguments.WriteString(piece)
 	whole := r.arguments.String()
 	if r.at == 0 {
@@ -49,10 +53,10 @@ func (r *inputReader) add(piece string) string {
 	return text
 }
 
-// end returns the whole input and what of it no add has returned. Arguments that
+// End returns the whole input and what of it no Add has returned. Arguments that
 // are not those that were asked for are taken for the input as they are, but for
 // an object with one text in it.
-func (r *inputReader) end() (whole, rest string) {
+func (r *CustomInput) End() (whole, rest string) {
 	if r.at > 0 {
 		rest = r.behind()
 		r.input.WriteString(rest)
@@ -74,7 +78,7 @@ var inputEnds = regexp.MustCompile(`"\s*\}\s*$`)
 
 // behind returns the rest of an input with a quote that the model has not escaped:
 // it is no JSON behind that.
-func (r *inputReader) behind() string {
+func (r *CustomInput) behind() string {
 	whole := r.arguments.String()
 	if !r.ended || json.Valid([]byte(whole)) {
 		return ""

@@ -1,4 +1,4 @@
-package responses
+package generation
 
 import (
 	"strings"
@@ -26,14 +26,14 @@ func TestInputOfACustomTool(t *testing.T) {
 		`{"input":""}`:                          "",
 	} {
 		for size := 1; size <= len(arguments); size++ {
-			var r inputReader
+			var r CustomInput
 			var streamed strings.Builder
 			for rest := arguments; rest != ""; {
 				n := min(size, len(rest))
-				streamed.WriteString(r.add(rest[:n]))
+				streamed.WriteString(r.Add(rest[:n]))
 				rest = rest[n:]
 			}
-			whole, rest := r.end()
+			whole, rest := r.End()
 			streamed.WriteString(rest)
 			if whole != want || streamed.String() != want {
 				t.Fatalf("%s in pieces of %d: got %q, streamed %q, want %q", arguments, size, whole, streamed.String(), want)
