@@ -77,6 +77,9 @@ var edges = map[string][]string{
 	"storage/pgstore/pgtest":   {},
 	"storage/storagetest":      {"driver", "storage"},
 
+	"signon":            {"fault"},
+	"signon/signontest": {},
+
 	"webhooks": {"accounts", "egress", "fault", "internal/*", "page", "storage"},
 
 	"driver":              {},
@@ -106,7 +109,7 @@ var edges = map[string][]string{
 // below httpapi knows HTTP but the clients, and nothing but the programs knows
 // flags.
 var restricted = map[string][]string{
-	"net/http": {"client", "cmd/svcd", "cmd/svcd/internal/cli", "console", "egress", "examples", "httpapi", "internal/status", "mcpserver", "model/llamaserver", "model/openai", "responses/websearch", "telemetry", "webhooks"},
+	"net/http": {"client", "cmd/svcd", "cmd/svcd/internal/cli", "console", "egress", "examples", "httpapi", "internal/status", "mcpserver", "model/llamaserver", "model/openai", "responses/websearch", "signon", "signon/signontest", "telemetry", "webhooks"},
 	"flag":     {"cmd/svcd", "cmd/svcd/internal/cli", "examples"},
 	"os/exec":  {"cmd/svcd", "files", "model/llamaserver", "storage/pgstore/pgtest"},
 }

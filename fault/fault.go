@@ -99,30 +99,32 @@ func (e *Error) Unwrap() error { return e.Err }
 // no exported name of the package that makes them. Codes that only one package uses
 // stand in that package.
 const (
-	CodeValidation        = "validation_error"
-	CodeNotFound          = "not_found"      // of a path, and of a file that is asked for by its ID
-	CodeFileNotFound      = "file_not_found" // of a file that a prompt refers to
-	CodePreviousNotFound  = "previous_response_not_found"
-	CodeContextLength     = "context_length_exceeded"
-	CodeTooLarge          = "request_too_large"
-	CodeInvalidImage      = "invalid_image"
-	CodeInvalidImageURL   = "invalid_image_url"
-	CodeRejected          = "request_rejected"     // by a model server
-	CodeUnsatisfiable     = "unsatisfiable_schema" // no text is valid for it
-	CodeZeroRetention     = "zero_data_retention"
-	CodeKeyReused         = "idempotency_key_reused"
-	CodeRateLimited       = "rate_limit_exceeded"
-	CodeCanceled          = "request_canceled"
-	CodeResponseEnded     = "response_ended"
-	CodeMethod            = "method_not_allowed"
-	CodeUpgrade           = "upgrade_required"
-	CodeSocketLimit       = "websocket_connection_limit_reached"
-	CodeProfileRunning    = "profile_running"
-	CodeBackupUnsupported = "backup_unsupported"
-	CodeInternal          = "internal_error"
-	CodeUpstream          = "model_error"
-	CodeUnavailable       = "service_unavailable"
-	CodeStorage           = "storage_unavailable"
+	CodeValidation              = "validation_error"
+	CodeNotFound                = "not_found"      // of a path, and of a file that is asked for by its ID
+	CodeFileNotFound            = "file_not_found" // of a file that a prompt refers to
+	CodePreviousNotFound        = "previous_response_not_found"
+	CodeContextLength           = "context_length_exceeded"
+	CodeTooLarge                = "request_too_large"
+	CodeInvalidImage            = "invalid_image"
+	CodeInvalidImageURL         = "invalid_image_url"
+	CodeRejected                = "request_rejected"     // by a model server
+	CodeUnsatisfiable           = "unsatisfiable_schema" // no text is valid for it
+	CodeZeroRetention           = "zero_data_retention"
+	CodeKeyReused               = "idempotency_key_reused"
+	CodeRateLimited             = "rate_limit_exceeded"
+	CodeCanceled                = "request_canceled"
+	CodeResponseEnded           = "response_ended"
+	CodeMethod                  = "method_not_allowed"
+	CodeUpgrade                 = "upgrade_required"
+	CodeSocketLimit             = "websocket_connection_limit_reached"
+	CodeProfileRunning          = "profile_running"
+	CodeBackupUnsupported       = "backup_unsupported"
+	CodeInvalidToken            = "invalid_token"            // of the sign-on provider
+	CodeInsufficientPermissions = "insufficient_permissions" // of the person's role
+	CodeInternal                = "internal_error"
+	CodeUpstream                = "model_error"
+	CodeUnavailable             = "service_unavailable"
+	CodeStorage                 = "storage_unavailable"
 )
 
 // Invalidf returns an Invalid error about the field or path param, with the
