@@ -20,10 +20,10 @@ const module = "github.com/seed-506d8e5d/svc"
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
 	"cmd/svcd": {"", "batches", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "mcpserver", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
-		"files", "telemetry", "webhooks", "internal/background"},
+		"files", "signon", "telemetry", "webhooks", "internal/background"},
 	"cmd/svcd/internal/cli": {"accounts", "batches", "client", "decisions", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
 		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
-	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses", "httpapi", "internal/convert", "internal/seal"},
+	"console":  {"", "accounts", "chat", "conversations", "decisions", "fault", "files", "model", "responses", "httpapi", "internal/convert", "internal/seal", "signon"},
 	"examples": {"", "*"},
 	"httpapi":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage", "webhooks"},
 
@@ -77,7 +77,7 @@ var edges = map[string][]string{
 	"storage/pgstore/pgtest":   {},
 	"storage/storagetest":      {"driver", "storage"},
 
-	"signon":            {"fault"},
+	"signon":            {"accounts", "fault"},
 	"signon/signontest": {},
 
 	"webhooks": {"accounts", "egress", "fault", "internal/*", "page", "storage"},

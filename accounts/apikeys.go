@@ -30,6 +30,7 @@ type APIKey struct {
 
 	UnknownFields  UnknownFields // RefuseUnknown or empty
 	StoreDecisions bool          // where a request does not say otherwise
+	CreatedBy      string        // see [NewKey]
 
 	// Secret is the key itself. Only CreateKey's answer has it, because only its
 	// hash is stored.
@@ -45,6 +46,10 @@ type NewKey struct {
 	KeyLimits
 	UnknownFields  UnknownFields `json:"unknown_fields,omitempty"`
 	StoreDecisions bool          `json:"store_decisions,omitempty"`
+
+	// CreatedBy is the person whose key it is, by an ID that the program chooses, at most
+	// 1,024 bytes; empty for one of the administration.
+	CreatedBy string `json:"created_by,omitempty"`
 }
 
 // KeyUpdate is what to change of a key; nil leaves a field as it is. What it has
@@ -79,6 +84,7 @@ type keyRecord struct {
 	limitsRecord
 	UnknownFields  UnknownFields `json:"unknown_fields,omitempty"`
 	StoreDecisions bool          `json:"store_decisions,omitempty"`
+	CreatedBy      string        `json:"created_by,omitempty"`
 }
 
 // limitsRecord is what is stored of a key's KeyLimits, beside the rest of the key.
@@ -104,10 +110,11 @@ func (k APIKey) MarshalJSON() ([]byte, error) {
 		Spent          *Micros       `json:"budget_spent,omitempty"`
 		UnknownFields  UnknownFields `json:"unknown_fields,omitempty"`
 		StoreDecisions bool          `json:"store_decisions,omitempty"`
+		CreatedBy      string        `json:"created_by,omitempty"`
 		Secret         string        `json:"key,omitempty"`
 	}{
 		k.ID, "api_key", orNull(k.OrganizationID), k.Name, k.Models, k.Prefix,
-		k.CreatedAt, orNull(k.LastUsedAt), k.KeyLimits, k.shownSpent(), k.UnknownFields, k.StoreDecisions, k.Secret,
+		k.CreatedAt, orNull(k.LastUsedAt), k.KeyLimits, k.shownSpent(), k.UnknownFields, k.StoreDecisions, k.CreatedBy, k.Secret,
 	})
 }
 
@@ -145,6 +152,9 @@ func checkModels(models []string) error {
 	}
 	return nil
 }
+
+// maxCreatedBy is the length in bytes of the longest ID of a key's person.
+const maxCreatedBy = 1024
 
 // secretPrefix begins every key that the service makes.
 const secretPrefix = "sk-svc-"
@@ -190,6 +200,9 @@ func (s *Service) CreateKey(ctx context.Context, n NewKey) (APIKey, error) {
 	if err := checkModels(n.Models); err != nil {
 		return APIKey{}, err
 	}
+	if len(n.CreatedBy) > maxCreatedBy {
+		return APIKey{}, fault.Invalidf("created_by", "created_by must be at most %d bytes.", maxCreatedBy)
+	}
 	var err error
 	if n.KeyLimits, err = n.KeyLimits.checked(); err != nil {
 		return APIKey{}, err
@@ -232,6 +245,7 @@ func (s *Service) newKeyRecord(n NewKey, secret string) keyRecord {
 		limitsRecord:   limitsRecord(n.KeyLimits),
 		UnknownFields:  n.UnknownFields,
 		StoreDecisions: n.StoreDecisions,
+		CreatedBy:      n.CreatedBy,
 	}
 }
 
@@ -248,7 +262,7 @@ func (s *Service) putKey(tx storage.Tx, r keyRecord) error {
 			return err
 		}
 	}
-	return s.record(tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models, KeyLimits(r.limitsRecord), r.UnknownFields, r.StoreDecisions})
+	return s.record(tx, ActionCreateKey, r.ID, NewKey{r.OrganizationID, r.Name, r.Models, KeyLimits(r.limitsRecord), r.UnknownFields, r.StoreDecisions, r.CreatedBy})
 }
 
 // show returns the key as it is shown. lastUsed is in Unix seconds.
@@ -264,6 +278,7 @@ func (r keyRecord) show(lastUsed int64) APIKey {
 		KeyLimits:      KeyLimits(r.limitsRecord),
 		UnknownFields:  r.UnknownFields,
 		StoreDecisions: r.StoreDecisions,
+		CreatedBy:      r.CreatedBy,
 	}
 }
 

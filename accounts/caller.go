@@ -28,6 +28,10 @@ type Caller struct {
 
 	StoreDecisions bool // decisions are stored where the request does not say otherwise
 
+	// ReadOnly is a caller that may only read: packages httpapi and console refuse what
+	// creates, changes or deletes something, or calls a model.
+	ReadOnly bool
+
 	RefuseUnknown bool // requests with members that are not known are refused, by the organization or the key
 
 	// Claim is that of the request's Idempotency-Key: what is stored or charged for

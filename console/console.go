@@ -28,6 +28,7 @@ import (
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/internal/seal"
+	"github.com/seed-506d8e5d/svc/signon"
 )
 
 // DefaultPrefix is where the pages are, unless the options say otherwise.
@@ -41,6 +42,9 @@ type Options struct {
 
 	// AdminKey signs in to the administration; empty leaves its pages out.
 	AdminKey string
+
+	// SignOn is the provider where people sign in; nil leaves keys as the only way.
+	SignOn *signon.Provider
 
 	// Secret seals the sessions: 32 bytes, the same on every replica. Nil is a
 	// random one, with which sessions end with the process.
@@ -126,6 +130,15 @@ func (c *Console) routes() {
 	c.open("POST /signin", c.signIn)
 	c.open("GET /signin/{link}", c.signInByLink)
 	c.open("POST /signout", c.signOut)
+	if c.opts.SignOn != nil {
+		c.open("GET /oidc", c.beginSignOn)
+		c.open("GET /oidc/callback", c.endSignOn)
+		c.people("GET /keys", signon.Member, c.ownKeysPage)
+		c.people("POST /keys", signon.Member, c.createOwnKey)
+		c.people("POST /keys/{id}/revoke", signon.Member, c.revokeOwnKey)
+		c.people("GET /organization", signon.Admin, c.ownOrganizationPage)
+		c.people("POST /organization", signon.Admin, c.updateOwnOrganization)
+	}
 	c.open("GET /{$}", c.home)
 
 	c.signedIn("GET /decide", c.decidePage)
@@ -208,15 +221,19 @@ func (c *Console) signedIn(pattern string, do action) {
 	c.route(pattern, c.serve(c.asCaller(do), checkedByForm))
 }
 
-// asCaller runs an action for the caller whose API key the session holds.
+// asCaller runs an action for the caller whose API key the session holds, or who the
+// person is that has signed in.
 func (c *Console) asCaller(do action) action {
 	return func(v *request) error {
-		if v.session.Key == "" {
+		if !v.session.calls() {
 			return c.askToSignIn(v)
 		}
-		caller, err := c.service.Authenticate(v.ctx(), v.session.Key)
+		caller, err := c.callerOf(v)
 		if err != nil {
 			return c.keyRefused(v, err)
+		}
+		if caller.ReadOnly && v.r.Method != http.MethodGet && v.r.Method != http.MethodHead {
+			return errRole
 		}
 		v.caller = caller
 		return do(v)
@@ -258,7 +275,7 @@ var mediaTypes = map[string]string{
 // home leads to the first page that the visitor may see.
 func (c *Console) home(v *request) error {
 	switch {
-	case v.session.Key != "":
+	case v.session.calls():
 		return v.redirect("/decide")
 	case v.admin:
 		return v.redirect("/admin/organizations")

@@ -23,6 +23,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/httpapi"
+	"github.com/seed-506d8e5d/svc/signon"
 )
 
 //go:embed templates
@@ -202,6 +203,7 @@ type view struct {
 	Page                      string // its place in the navigation
 	Token                     string
 	SignedIn, Admin, CanAdmin bool
+	Person                    *signon.Person // who has signed in at the provider
 	Data                      any
 }
 
@@ -210,7 +212,7 @@ func (v *request) render(name, title string, data any) error {
 	var body bytes.Buffer
 	err := v.c.pages[name].ExecuteTemplate(&body, "layout", view{
 		Title: title, Page: cmp.Or(v.place, name), Token: v.session.Token,
-		SignedIn: v.session.Key != "", Admin: v.admin, CanAdmin: v.c.opts.AdminKey != "", Data: data,
+		SignedIn: v.session.calls(), Person: v.session.Person, Admin: v.admin, CanAdmin: v.c.opts.AdminKey != "", Data: data,
 	})
 	if err != nil {
 		return err

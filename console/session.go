@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/internal/seal"
+	"github.com/seed-506d8e5d/svc/signon"
 )
 
 // sessionTime is how long a session lasts after its sign-in.
@@ -32,10 +33,15 @@ type session struct {
 	Key   string `json:"k,omitempty"` // the API key
 	Admin string `json:"a,omitempty"` // the hash of the admin key
 	Token string `json:"t"`           // what every change must carry
-	Ends  int64  `json:"e"`           // Unix seconds
+
+	Person *signon.Person `json:"p,omitempty"` // who has signed in at the provider
+	Ends   int64          `json:"e"`           // Unix seconds
 }
 
-func (s session) signedIn() bool { return s.Key != "" || s.Admin != "" }
+func (s session) signedIn() bool { return s.calls() || s.Admin != "" }
+
+// calls reports whether the session is that of somebody who may call the interface.
+func (s session) calls() bool { return s.Key != "" || s.Person != nil }
 
 // newSession returns a session that begins now.
 func newSession(now time.Time) session {
@@ -66,29 +72,32 @@ func newSealer(secret []byte) (sealer, error) {
 	}, nil
 }
 
-// sealed returns the value of the cookie of a session.
-func (s sealer) sealed(session session) (string, error) {
-	plain, err := json.Marshal(session)
+// sealed returns the value of a cookie that holds v. The kind is part of the seal: a
+// cookie of one kind is none of another.
+func (s sealer) sealed(kind string, v any) (string, error) {
+	plain, err := json.Marshal(v)
 	if err != nil {
 		return "", err
 	}
-	data, err := seal.Seal(s.secret, plain, []byte(cookiePrefix))
+	data, err := seal.Seal(s.secret, plain, []byte(kind))
 	return base64.RawURLEncoding.EncodeToString(data), err
+}
+
+// unseal reads the value of such a cookie, and reports whether it is one of ours.
+func (s sealer) unseal(kind, value string, v any) bool {
+	data, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil {
+		return false
+	}
+	plain, err := seal.Open(s.secret, data, []byte(kind))
+	return err == nil && json.Unmarshal(plain, v) == nil
 }
 
 // open returns the session in a cookie. What is no session of ours, or has
 // ended, is no session.
 func (s sealer) open(value string, now time.Time) (session, bool) {
-	data, err := base64.RawURLEncoding.DecodeString(value)
-	if err != nil {
-		return session{}, false
-	}
-	plain, err := seal.Open(s.secret, data, []byte(cookiePrefix))
-	if err != nil {
-		return session{}, false
-	}
 	var opened session
-	if err := json.Unmarshal(plain, &opened); err != nil || opened.Ends <= now.Unix() || s.out.has(opened.ID) {
+	if !s.unseal(cookiePrefix, value, &opened) || opened.Ends <= now.Unix() || s.out.has(opened.ID) {
 		return session{}, false
 	}
 	return opened, true
@@ -134,7 +143,7 @@ func (c *Console) restore(r *http.Request) (s session, admin bool) {
 		return session{}, false
 	}
 	s, ok := c.seal.open(cookie.Value, c.opts.Now())
-	if !ok {
+	if !ok || s.Person != nil && (c.opts.SignOn == nil || !c.opts.SignOn.Grants(*s.Person)) {
 		return session{}, false
 	}
 	return s, s.Admin != "" && c.opts.AdminKey != "" && sameText(s.Admin, hashed(c.opts.AdminKey))
@@ -145,20 +154,25 @@ func (c *Console) restore(r *http.Request) (s session, admin bool) {
 func (c *Console) setCookie(v *request, s session) error {
 	cookie := &http.Cookie{
 		Name: c.seal.cookie, Path: c.opts.Prefix, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: v.r.TLS != nil || v.r.Header.Get("X-Forwarded-Proto") == "https",
+		Secure: v.encrypted(),
 	}
 	if !s.signedIn() {
 		cookie.MaxAge = -1
 		http.SetCookie(v.w, cookie)
 		return nil
 	}
-	value, err := c.seal.sealed(s)
+	value, err := c.seal.sealed(cookiePrefix, s)
 	if err != nil {
 		return err
 	}
 	cookie.Value, cookie.Expires = value, time.Unix(s.Ends, 0)
 	http.SetCookie(v.w, cookie)
 	return nil
+}
+
+// encrypted reports whether the browser speaks HTTPS to us or to what is before us.
+func (v *request) encrypted() bool {
+	return v.r.TLS != nil || v.r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 // hashed returns the hash of a key as text.

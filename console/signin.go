@@ -53,14 +53,15 @@ func (l *links) use(token string) (key string, ok bool) {
 
 // signInForm is what the page of the sign-in shows.
 type signInForm struct {
-	Token string
-	Next  string // where to go on, a path below the prefix
-	Admin bool   // whether the admin key may be given
-	Wrong string // why the last try failed
+	Token  string
+	Next   string // where to go on, a path below the prefix
+	SignOn bool   // whether people sign in at a provider
+	Admin  bool   // whether the admin key may be given
+	Wrong  string // why the last try failed
 }
 
 func (c *Console) signInForm(v *request, wrong string) signInForm {
-	return signInForm{Token: v.session.Token, Next: v.r.FormValue("next"), Admin: c.opts.AdminKey != "", Wrong: wrong}
+	return signInForm{Token: v.session.Token, Next: v.r.FormValue("next"), SignOn: c.opts.SignOn != nil, Admin: c.opts.AdminKey != "", Wrong: wrong}
 }
 
 func (c *Console) signInPage(v *request) error {
@@ -81,7 +82,7 @@ func (c *Console) keyRefused(v *request, err error) error {
 	if e := fault.From(err); e.Kind != fault.Unauthenticated && e.Kind != fault.Denied {
 		return err
 	}
-	v.session.Key = ""
+	v.session.Key, v.session.Person = "", nil
 	if err := c.setCookie(v, v.session); err != nil {
 		return err
 	}

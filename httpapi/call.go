@@ -103,10 +103,18 @@ func (c *call) authenticate() error {
 	if err == nil && accounts.CheckID(caller.Organization) != nil {
 		err = &fault.Error{Kind: fault.Denied, Code: accounts.CodeAccessDenied, Message: "The caller does not belong to an organization."}
 	}
+	if err == nil && caller.ReadOnly && !c.reads() {
+		err = &fault.Error{Kind: fault.Denied, Code: fault.CodeInsufficientPermissions, Message: "Your role may only read."}
+	}
 	if err == nil {
 		c.caller = caller
 	}
 	return err
+}
+
+// reads reports whether the call creates and changes nothing and calls no model.
+func (c *call) reads() bool {
+	return (c.r.Method == http.MethodGet || c.r.Method == http.MethodHead) && !upgrades(c.r)
 }
 
 // bearer returns the key of the Authorization header, empty where the header is

@@ -130,7 +130,7 @@ func newAPI(service *svc.Service, opts Options) *API {
 		opts.Logger = slog.Default()
 	}
 	if opts.Authenticate == nil {
-		opts.Authenticate = func(r *http.Request) (svc.Caller, error) { return service.Authenticate(r.Context(), apiKey(r)) }
+		opts.Authenticate = func(r *http.Request) (svc.Caller, error) { return service.Authenticate(r.Context(), APIKey(r)) }
 	}
 	if opts.NewRequestID == nil {
 		opts.NewRequestID = func() string { return ids.New("req") }

@@ -28,9 +28,9 @@ func speaksMessages(r *http.Request) bool {
 	return within(r.URL.Path, messagesPath) || within(r.URL.Path, "/v1/models") && r.Header.Get("Anthropic-Version") != ""
 }
 
-// apiKey returns the key of a request, empty where it has none. Older clients of
+// APIKey returns the key or the token of a request, empty where it has none. Older clients of
 // Anthropic's send it in a header of its own.
-func apiKey(r *http.Request) string {
+func APIKey(r *http.Request) string {
 	key := bearer(r)
 	if key == "" && speaksMessages(r) {
 		key = r.Header.Get("X-Api-Key")

@@ -27,6 +27,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 )
 
@@ -87,6 +88,18 @@ type Person struct {
 
 // ID names the person among those of all issuers.
 func (p Person) ID() string { return p.Issuer + "#" + p.Subject }
+
+// Caller returns the caller that the person is, with [accounts.Service.CallerFor] or
+// what stands for it. The error is Denied where the person's organization is suspended
+// or does not exist.
+func (p Person) Caller(ctx context.Context, callerFor func(ctx context.Context, organization string) (accounts.Caller, error)) (accounts.Caller, error) {
+	caller, err := callerFor(ctx, p.Organization)
+	if fault.Is(err, fault.NotFound) {
+		err = &fault.Error{Kind: fault.Denied, Code: accounts.CodeAccessDenied, Message: "The organization of your group does not exist.", Err: err}
+	}
+	caller.ReadOnly = !p.Role.Includes(Member)
+	return caller, err
+}
 
 // Provider is an OpenID Connect provider. It is safe for concurrent use and holds
 // nothing to be closed.
@@ -197,6 +210,14 @@ func (p *Provider) Exchange(ctx context.Context, f Flow, redirect string, query 
 		return Person{}, refused("The sign-in was not begun in this browser. Sign in again.", errors.New("the nonce is not that of the flow"))
 	}
 	return p.person(id)
+}
+
+// Grants reports whether a group still gives a person's role, as it did when the person
+// signed in.
+func (p *Provider) Grants(person Person) bool {
+	return person.Issuer == p.o.Issuer && slices.ContainsFunc(p.o.Groups, func(g Group) bool {
+		return g.Organization == person.Organization && g.Role == person.Role
+	})
 }
 
 // IsToken reports whether a bearer has the form of a signed token, which no API key

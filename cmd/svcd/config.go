@@ -39,6 +39,8 @@ type config struct {
 	metricsAddr string
 	proxies     []netip.Prefix
 	models      models
+
+	oidc struct{ issuer, clientID, clientSecret string }
 }
 
 // minAdminKey is how many characters an admin key has at least.
@@ -78,6 +80,9 @@ func (e environment) config() (config, error) {
 		c.openInterface, err = parseInterface(value)
 		return err
 	})
+	flags.StringVar(&c.oidc.issuer, "oidc-issuer", "", "`URL` of the OpenID Connect provider where people sign in; needs the member oidc of -config")
+	flags.StringVar(&c.oidc.clientID, "oidc-client-id", "", "`ID` of svcd there")
+	flags.StringVar(&c.oidc.clientSecret, "oidc-client-secret", "", "its `secret` there")
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
 	var upstream, key, name, file string
 	flags.StringVar(&upstream, "upstream", "", "base `URL` of an OpenAI-compatible model server, such as http://127.0.0.1:11434/v1")
@@ -135,6 +140,9 @@ func (e environment) config() (config, error) {
 		c.models.aliases = aliases
 	} else {
 		maps.Copy(c.models.aliases, aliases)
+	}
+	if err == nil {
+		err = c.checkSignOn()
 	}
 	return c, err
 }

@@ -93,6 +93,6 @@ func (e environment) checkConfig(files []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stdout, "%s: %d models, no errors\n", files[0], len(m.options.Models))
+	fmt.Fprintf(e.stdout, "%s: %d models, no errors\n", files[0], m.count())
 	return nil
 }

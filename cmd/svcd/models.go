@@ -16,6 +16,7 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/llamaserver"
 	"github.com/seed-506d8e5d/svc/model/openai"
+	"github.com/seed-506d8e5d/svc/signon"
 )
 
 // models are the models that the service answers with and what they cost. The
@@ -30,6 +31,7 @@ type models struct {
 	batchPrice    float64           // share of the price that a line of a batch costs; 0: the whole price
 	anyItems      bool              // conversations take items of any kind
 	openInterface bool
+	signOn        signon.Options // what flags cannot say of it
 }
 
 // oneUpstream returns the models where everything goes to one server: the two
@@ -98,6 +100,9 @@ func parseModels(data []byte, getenv func(string) string) (models, error) {
 	if err := root.Err(); err != nil {
 		return models{}, configError(err)
 	}
+	if m.options == nil {
+		return m, nil
+	}
 	return m, m.check()
 }
 
@@ -142,7 +147,7 @@ const (
 )
 
 func (d *decoder) models(root *jsonin.Node) models {
-	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "webhook_hosts", "interface")
+	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "webhook_hosts", "interface", "oidc")
 	m := models{options: &openai.Options{}, prices: map[string]accounts.Prices{}}
 	if f := root.Field("interface"); !f.Absent() {
 		var err error
@@ -160,7 +165,9 @@ func (d *decoder) models(root *jsonin.Node) models {
 	for f := range root.Field("servers").Fields() {
 		d.servers[f.Name()] = d.server(f)
 	}
-	if root.Field("models").Absent() {
+	if root.Field("models").Absent() && root.Field("servers").Absent() && root.Field("others").Absent() {
+		m.options = nil // the built-in model
+	} else if root.Field("models").Absent() {
 		root.Fail("must have the member models")
 	}
 	for _, item := range root.Field("models").Items(maxModels) {
@@ -186,6 +193,7 @@ func (d *decoder) models(root *jsonin.Node) models {
 		mod := d.model(others, "")
 		m.options.Others = &mod
 	}
+	m.signOn = signOn(root.Field("oidc"))
 	m.defaultPrices = prices(root.Field("prices"))
 	for _, host := range root.Field("webhook_hosts").Items(maxModels) {
 		m.webhookHosts = append(m.webhookHosts, host.Text())
@@ -361,4 +369,12 @@ func duration(n *jsonin.Node) time.Duration {
 		n.Fail("must be a duration such as \"30s\" or \"5m\"")
 	}
 	return d
+}
+
+// count is how many models a configuration names.
+func (m models) count() int {
+	if m.options == nil {
+		return 0
+	}
+	return len(m.options.Models)
 }

@@ -86,7 +86,7 @@ func TestConfigIsRefused(t *testing.T) {
 		"empty":            {"", "line 1, column 0: unexpected end of JSON input"},
 		"no object":        {`[]`, "The configuration must be an object."},
 		"a name twice":     {`{"models":[],"models":[]}`, `The configuration is not valid JSON: the name "models" stands twice in one object (byte 21).`},
-		"unknown member":   {`{` + servers + `,"models":[],"modles":[]}`, "modles is not known; known here are servers, models, others, prices, conversation_items, batch_price, webhook_hosts, interface."},
+		"unknown member":   {`{` + servers + `,"models":[],"modles":[]}`, "modles is not known; known here are servers, models, others, prices, conversation_items, batch_price, webhook_hosts, interface, oidc."},
 		"no models":        {`{` + servers + `}`, "The configuration must have the member models."},
 		"wrong type":       {`{"servers":{"s":{"url":1}},"models":[]}`, "servers.s.url must be a string."},
 		"no url":           {`{"servers":{"s":{}},"models":[]}`, "servers.s must have a url."},
@@ -104,6 +104,9 @@ func TestConfigIsRefused(t *testing.T) {
 		"bad no_thinking":  {`{` + servers + `,"models":[{"id":"a","decides":true,"targets":[{"server":"s","no_thinking":"please"}]}]}`, `openai: model "a": there is no way "please" to keep a model from thinking`},
 		"bad decides":      {`{` + servers + `,"models":[{"id":"a","decides":"guess",` + targets + `}]}`, "models[0].decides must be true, false, systemone, decisions or labels."},
 		"the same ID":      {`{` + servers + `,"models":[{"id":"a","decides":true,` + targets + `},{"id":"a","decides":true,` + targets + `}]}`, `openai: the model ID "a" is empty or used twice`},
+		"no groups":        {`{"oidc":{"audience":"svc"}}`, "oidc must have groups, as nobody else can sign in."},
+		"unknown role":     {`{"oidc":{"groups":{"g":{"organization":"org_a","role":"owner"}}}}`, "oidc.groups.g.role must be admin, member or viewer."},
+		"no organization":  {`{"oidc":{"groups":{"g":{"role":"admin"}}}}`, "oidc.groups.g must have an organization, the ID of one."},
 		"negative numbers": {`{"servers":{"s":{"url":"http://h","concurrency":0}},"models":[]}`, "servers.s.concurrency must be at least 1."},
 	}
 	for name, tt := range tests {

@@ -22,6 +22,7 @@ import (
 	"github.com/seed-506d8e5d/svc/model/llamaserver"
 	"github.com/seed-506d8e5d/svc/model/openai"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
+	"github.com/seed-506d8e5d/svc/signon"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 	"github.com/seed-506d8e5d/svc/storage/pgstore"
@@ -78,18 +79,22 @@ func (e environment) serve(ctx context.Context, c config) error {
 	var handler http.Handler
 	var beside *beside
 	var link string // signs in to the console with the key
+	var people *signon.Provider
+	if err == nil {
+		people, err = c.signOn()
+	}
 	if err == nil {
 		beside = c.beside(service)
 		options := httpapi.Options{
 			Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, MaxStreams: c.maxStreams, Metrics: observer.Metrics(), Ready: ctx.Err,
-			Batches: beside.batches, Webhooks: beside.webhooks,
+			Batches: beside.batches, Webhooks: beside.webhooks, Authenticate: authenticate(service, people),
 		}
 		if beside.mcp != nil {
 			options.MCP = beside.mcp
 		}
 		api := httpapi.New(service, options)
 		beside.batches.Start(api.Answer)
-		handler, link, err = c.withConsole(httpapi.AllowOrigins(c.origins, api), service, key, console.Options{AdminKey: c.adminKey, Logger: logger, Servers: servers(backend)})
+		handler, link, err = c.withConsole(httpapi.AllowOrigins(c.origins, api), service, key, console.Options{AdminKey: c.adminKey, SignOn: people, Logger: logger, Servers: servers(backend)})
 	}
 	if err == nil {
 		defer probe(ctx, backend)()

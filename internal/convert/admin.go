@@ -123,14 +123,14 @@ func FromOrganization(w *wire.Organization) (accounts.Organization, error) {
 // FromKeyRequest returns the key that is to be made.
 func FromKeyRequest(w *wire.KeyRequest) (accounts.NewKey, error) {
 	budget, err := FromDollars("budget", w.Budget)
-	return accounts.NewKey{OrganizationID: w.OrganizationID, Name: w.Name, Models: w.Models, UnknownFields: accounts.UnknownFields(w.UnknownFields), StoreDecisions: w.StoreDecisions, KeyLimits: accounts.KeyLimits{
+	return accounts.NewKey{OrganizationID: w.OrganizationID, Name: w.Name, Models: w.Models, UnknownFields: accounts.UnknownFields(w.UnknownFields), StoreDecisions: w.StoreDecisions, CreatedBy: w.CreatedBy, KeyLimits: accounts.KeyLimits{
 		RequestsPerMinute: w.RequestsPerMinute, TokensPerMinute: w.TokensPerMinute, Budget: budget, BudgetPeriod: accounts.Period(w.BudgetPeriod)}}, err
 }
 
 // ToKeyRequest returns the body that makes a key.
 func ToKeyRequest(n *accounts.NewKey) *wire.KeyRequest {
 	return &wire.KeyRequest{OrganizationID: n.OrganizationID, Name: n.Name, Models: n.Models, RequestsPerMinute: n.RequestsPerMinute,
-		TokensPerMinute: n.TokensPerMinute, Budget: toOptionalDollars(n.Budget), BudgetPeriod: string(n.BudgetPeriod), UnknownFields: string(n.UnknownFields), StoreDecisions: n.StoreDecisions}
+		TokensPerMinute: n.TokensPerMinute, Budget: toOptionalDollars(n.Budget), BudgetPeriod: string(n.BudgetPeriod), UnknownFields: string(n.UnknownFields), StoreDecisions: n.StoreDecisions, CreatedBy: n.CreatedBy}
 }
 
 // FromKeyUpdate returns what is to be changed.
@@ -160,7 +160,7 @@ func ToKey(k *accounts.APIKey) wire.APIKey {
 	w := wire.APIKey{
 		ID: k.ID, Object: "api_key", OrganizationID: optional(k.OrganizationID), Name: k.Name, Models: k.Models, Prefix: k.Prefix,
 		CreatedAt: k.CreatedAt, LastUsedAt: optional(k.LastUsedAt), RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
-		Budget: toOptionalDollars(k.Budget), BudgetPeriod: string(k.BudgetPeriod), UnknownFields: string(k.UnknownFields), StoreDecisions: k.StoreDecisions, Key: k.Secret,
+		Budget: toOptionalDollars(k.Budget), BudgetPeriod: string(k.BudgetPeriod), UnknownFields: string(k.UnknownFields), StoreDecisions: k.StoreDecisions, CreatedBy: k.CreatedBy, Key: k.Secret,
 	}
 	if k.Budget != 0 {
 		spent := toDollars(k.Spent)
@@ -176,7 +176,7 @@ func FromKey(w *wire.APIKey) (accounts.APIKey, error) {
 	return accounts.APIKey{
 		ID: w.ID, OrganizationID: value(w.OrganizationID), Name: w.Name, Models: w.Models, Prefix: w.Prefix, CreatedAt: w.CreatedAt, LastUsedAt: value(w.LastUsedAt),
 		KeyLimits: accounts.KeyLimits{RequestsPerMinute: w.RequestsPerMinute, TokensPerMinute: w.TokensPerMinute, Budget: budget, BudgetPeriod: accounts.Period(w.BudgetPeriod)},
-		Spent:     spent, UnknownFields: accounts.UnknownFields(w.UnknownFields), StoreDecisions: w.StoreDecisions, Secret: w.Key,
+		Spent:     spent, UnknownFields: accounts.UnknownFields(w.UnknownFields), StoreDecisions: w.StoreDecisions, CreatedBy: w.CreatedBy, Secret: w.Key,
 	}, errors.Join(err, wrong)
 }
 

@@ -84,6 +84,7 @@ type KeyRequest struct {
 	BudgetPeriod      string   `json:"budget_period,omitempty" api:"enum=day|month" doc:"Of the calendar, in UTC; month where a budget has none."`
 	UnknownFields     string   `json:"unknown_fields,omitempty" api:"enum=ignore|refuse" doc:"As of organizations."`
 	StoreDecisions    bool     `json:"store_decisions,omitempty" doc:"As of organizations: either stores."`
+	CreatedBy         string   `json:"created_by,omitempty" api:"most=1024" doc:"The person whose key it is, as the console writes it: the sign-on provider's URL, a number sign and the subject."`
 }
 
 // KeyUpdate changes the fields of a key that are there.
@@ -114,6 +115,7 @@ type APIKey struct {
 	BudgetSpent       *Dollars `json:"budget_spent,omitempty" doc:"Of the budget, in this period."`
 	UnknownFields     string   `json:"unknown_fields,omitempty" api:"enum=refuse" doc:"Absent where they are ignored unless the organization refuses them."`
 	StoreDecisions    bool     `json:"store_decisions,omitempty"`
+	CreatedBy         string   `json:"created_by,omitempty" doc:"The person whose key it is: the sign-on provider's URL, a number sign and the subject. Absent for a key of the administration."`
 	Key               string   `json:"key,omitempty" doc:"The secret, shown once."`
 }
 
