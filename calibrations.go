@@ -33,6 +33,12 @@ func (s *Service) LabelledDecisions(ctx context.Context, caller Caller, question
 	return s.decisions.Labeled(ctx, caller, question)
 }
 
+// PreviewCalibration says what the labels of stored decisions would make a calibration
+// of, without asking the model; see [decisions.Service.Preview].
+func (s *Service) PreviewCalibration(ctx context.Context, caller Caller, model, question string) (*decisions.Preview, error) {
+	return s.decisions.Preview(ctx, caller, s.modelID(model), question)
+}
+
 // LabelledRows reads the rows of a calibration from an uploaded file: CSV with a
 // heading and the columns state and answer, or JSONL with those members. The
 // error is NotFound or Invalid.

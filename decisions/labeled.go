@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -23,21 +24,15 @@ const maxLabeled = 256 << 20
 // than a calibration needs.
 func (s *Service) Labeled(ctx context.Context, c accounts.Caller, name string) (*NewCalibration, error) {
 	n := &NewCalibration{}
-	yes, size := true, 0
-	for p := (page.Params{Limit: MaxPage, Desc: true}); ; {
-		found, err := s.List(ctx, c, Filter{Question: name, Labeled: &yes}, p)
-		if err != nil {
-			return nil, err
+	err := s.eachLabeled(ctx, c, name, func(k *Kept, at int, label json.RawMessage) {
+		if len(n.Rows) == 0 {
+			n.Question, n.Asked = k.Questions[at], askedAs(&k.Questions[at])
 		}
-		for i := range found.Items {
-			size += n.addLabeled(&found.Items[i], name)
-			p.After = found.Items[i].ID
-		}
-		if !found.HasMore || len(n.Rows) >= MaxRows || size >= maxLabeled {
-			break
-		}
+		n.Rows = append(n.Rows, LabelledRow{State: k.State, Answer: label})
+	})
+	if err != nil {
+		return nil, err
 	}
-	n.Rows = n.Rows[:min(len(n.Rows), MaxRows)]
 	if len(n.Rows) < calibration.MinRows {
 		return nil, unprocessable("question", "%d stored decisions have a label of the question %.128q, but a calibration takes at least %d; label more of them.",
 			len(n.Rows), name, calibration.MinRows)
@@ -45,22 +40,103 @@ func (s *Service) Labeled(ctx context.Context, c accounts.Caller, name string) (
 	return n, nil
 }
 
-// addLabeled adds a row for a decision that has a label of the question, and returns
-// the size of its state.
-func (n *NewCalibration) addLabeled(k *Kept, name string) int {
-	label := slices.IndexFunc(k.Labels, func(l Label) bool { return l.Question == name })
-	if label < 0 || k.Images > 0 {
-		return 0
+// Preview says what a calibration from labels would be made of, and what it would
+// guarantee as far as stored answers tell.
+type Preview struct {
+	Model    string   // that the answers are of
+	Question Question // as it was asked in the newest labelled decision
+	Asked    json.RawMessage
+	Rows     int   // that the calibration would be made of
+	Missing  int   // rows that a calibration needs besides
+	Counts   []int // rows by their right options, in order
+	Known    int   // rows that have a stored answer of the model
+
+	// Of the answers that are known; zero where there are none.
+	Metrics    calibration.Metrics
+	Thresholds []calibration.Threshold
+}
+
+// Preview returns the preview of a calibration of the question of that name, without
+// asking a model. An empty model is that of the newest labelled decision. Rows is 0
+// where there are no labels.
+func (s *Service) Preview(ctx context.Context, c accounts.Caller, model, name string) (*Preview, error) {
+	v := &Preview{Model: model}
+	var asked question
+	var rows []calibration.Row
+	var failed error
+	err := s.eachLabeled(ctx, c, name, func(k *Kept, at int, label json.RawMessage) {
+		if failed != nil {
+			return
+		}
+		if v.Rows == 0 {
+			if asked, failed = parseQuestion("question", &k.Questions[at]); failed != nil {
+				return
+			}
+			v.Question = k.Questions[at]
+			v.Asked, v.Counts = askedAs(&k.Questions[at]), make([]int, len(k.Answers[at].probabilities()))
+			if model == "" {
+				v.Model = k.Model
+			}
+		}
+		var right int
+		if right, failed = asked.find("label", label); failed != nil {
+			return
+		}
+		v.Rows++
+		v.Counts[right]++
+		if k.Model == v.Model {
+			answer := &k.Answers[at]
+			if answer.Raw != nil {
+				answer = answer.Raw
+			}
+			rows = append(rows, calibration.Row{P: answer.probabilities(), Right: right})
+		}
+	})
+	if err := cmp.Or(err, failed); err != nil {
+		return nil, err
 	}
-	q := k.Questions[slices.IndexFunc(k.Questions, func(q Question) bool { return q.Name == name })]
-	if len(n.Rows) == 0 {
-		n.Question, n.Asked = q, askedAs(&q)
+	v.Missing = max(calibration.MinRows-v.Rows, 0)
+	if v.Known = len(rows); v.Known > 0 {
+		v.Metrics, _ = calibration.Measure(rows)
+		v.Thresholds = calibration.Thresholds(rows)
 	}
-	if q.Type != n.Question.Type || !bytes.Equal(jsonout.Plain(q.Criteria), jsonout.Plain(n.Question.Criteria)) {
-		return 0
+	return v, nil
+}
+
+// eachLabeled calls take with each decision whose label of the question is set, as
+// [Service.Labeled] has them, with the place of the question and the label.
+func (s *Service) eachLabeled(ctx context.Context, c accounts.Caller, name string, take func(k *Kept, at int, label json.RawMessage)) error {
+	var asked *Question
+	yes, rows, size := true, 0, 0
+	for p := (page.Params{Limit: MaxPage, Desc: true}); ; {
+		found, err := s.List(ctx, c, Filter{Question: name, Labeled: &yes}, p)
+		if err != nil {
+			return err
+		}
+		for i := range found.Items {
+			k := &found.Items[i]
+			p.After = k.ID
+			label := slices.IndexFunc(k.Labels, func(l Label) bool { return l.Question == name })
+			if label < 0 || k.Images > 0 {
+				continue
+			}
+			at := slices.IndexFunc(k.Questions, func(q Question) bool { return q.Name == name })
+			if asked == nil {
+				asked = &k.Questions[at]
+			}
+			if q := &k.Questions[at]; q.Type != asked.Type || !bytes.Equal(jsonout.Plain(q.Criteria), jsonout.Plain(asked.Criteria)) {
+				continue
+			}
+			take(k, at, k.Labels[label].Answer)
+			size += len(k.State)
+			if rows++; rows == MaxRows {
+				return nil
+			}
+		}
+		if !found.HasMore || size >= maxLabeled {
+			return nil
+		}
 	}
-	n.Rows = append(n.Rows, LabelledRow{State: k.State, Answer: k.Labels[label].Answer})
-	return len(k.State)
 }
 
 // askedAs returns a question as a request of the interface asks it.
