@@ -27,8 +27,10 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/batches"
 	"github.com/seed-506d8e5d/svc/internal/seal"
 	"github.com/seed-506d8e5d/svc/signon"
+	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
 // DefaultPrefix is where the pages are, unless the options say otherwise.
@@ -53,6 +55,10 @@ type Options struct {
 	// Servers tells how the model servers do, in the order to show them. Nil shows
 	// none. It is called concurrently and must not block.
 	Servers func() []Server
+
+	// Batches and Webhooks have pages of their own; nil leaves them out.
+	Batches  *batches.Service
+	Webhooks *webhooks.Service
 
 	// Logger gets internal errors and failed sign-ins; nil is slog.Default().
 	Logger *slog.Logger
@@ -163,6 +169,13 @@ func (c *Console) routes() {
 	c.signedIn("GET /completions", c.completionsPage)
 	c.signedIn("GET /completions/{id}", c.completionPage)
 	c.signedIn("POST /completions/{id}/delete", c.deleteCompletion)
+	c.signedIn("GET /labels", c.labelsPage)
+	c.signedIn("GET /labels/next", c.nextLabelPage)
+	c.signedIn("POST /labels/calibrate", c.calibrateFromLabels)
+	c.signedIn("GET /labels/{id}", c.labelPage)
+	c.signedIn("POST /labels/{id}", c.setLabel)
+	c.batchRoutes()
+	c.webhookRoutes()
 	c.signedIn("GET /usage", c.usagePage)
 	c.signedIn("GET /usage.csv", c.usageCSV)
 	c.signedIn("GET /usage/totals.csv", c.totalsCSV)

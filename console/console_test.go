@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,8 +17,11 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/batches"
 	"github.com/seed-506d8e5d/svc/console"
+	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
 const adminKey = "an-admin-key-for-tests"
@@ -27,6 +31,7 @@ type desk struct {
 	*testing.T
 	service *svc.Service
 	console *console.Console
+	batches *batches.Service
 	url     string
 	client  *http.Client
 	key     string
@@ -52,8 +57,21 @@ func openOn(t *testing.T, backend model.Backend, log *slog.Logger) *desk {
 	if d.key, err = service.Bootstrap(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
+	p := service.Parts()
+	hooks := webhooks.New(webhooks.Options{Store: p.Store, Accounts: p.Accounts, Log: p.Log, Guard: webhooks.Guard([]string{"127.0.0.1"})})
+	lines := batches.New(batches.Options{
+		Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log, Ended: webhooks.Outbox{}.Put,
+		Model: func(context.Context, svc.Caller, string) error { return nil },
+	})
+	lines.Start(httpapi.New(service, httpapi.Options{Logger: log}).Answer)
+	t.Cleanup(func() {
+		if err := errors.Join(lines.Close(), hooks.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	d.batches = lines
 	d.console, err = console.New(service, console.Options{
-		AdminKey: adminKey, Logger: log, Now: func() time.Time { return d.now },
+		AdminKey: adminKey, Logger: log, Now: func() time.Time { return d.now }, Batches: lines, Webhooks: hooks,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +169,7 @@ func TestPagesHaveNoInlineScriptsOrStyles(t *testing.T) {
 	}
 }
 
-var pages = []string{"/decide", "/respond", "/files", "/conversations", "/responses", "/completions", "/usage",
+var pages = []string{"/decide", "/respond", "/files", "/conversations", "/responses", "/completions", "/labels", "/labels?question=q&labels=missing", "/batches", "/webhooks", "/usage",
 	"/admin/organizations", "/admin/organizations/org_default", "/admin/organizations/org_default/usage", "/admin/usage", "/admin/keys", "/admin/audit", "/admin/system"}
 
 func TestWithoutASession(t *testing.T) {

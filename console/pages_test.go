@@ -146,18 +146,31 @@ func TestNobodyElsesObjects(t *testing.T) {
 	token := d.signIn(d.key)
 	_, page := d.post("/respond", url.Values{"token": {token}, "model": {"svc-preview"}, "text": {"Ours alone"}})
 	mine := field(page, "previous")
+	kept, batch := d.decided("Ours alone")[0], d.batch("{}").ID
+	_, page = d.post("/webhooks", url.Values{"token": {token}, "name": {"Ours alone"}, "url": {"http://127.0.0.1/"}, "event_types": {"batch.failed"}})
+	hook := regexp.MustCompile(`whe_[A-Za-z0-9_-]+`).FindString(page)
 	_, page = d.post("/admin/organizations", url.Values{"token": {token}, "name": {"other"}, "credits": {"1"}})
 	_, page = d.post("/admin/keys", url.Values{"token": {token}, "organization_id": {"org_" + strings.Split(strings.Split(page, "<code>org_")[1], "<")[0]}})
 	key := strings.Split(strings.Split(page, "<pre><code>")[1], "<")[0]
 	d.client = d.browser()
 	d.signIn(key)
-	for _, path := range []string{"/responses/" + mine, "/respond?response=" + mine, "/conversations/x", "/files/x", "/completions/x"} {
+	for _, path := range []string{"/responses/" + mine, "/respond?response=" + mine, "/conversations/x", "/files/x", "/completions/x",
+		"/labels/" + kept, "/batches/" + batch, "/batches/" + batch + "/state", "/webhooks/" + hook} {
 		if status, page := d.get(path); status != http.StatusNotFound || strings.Contains(page, "Ours alone") {
 			t.Errorf("%s: %d, want 404", path, status)
 		}
 	}
-	if _, page := d.get("/responses"); strings.Contains(page, mine) {
-		t.Error("the list has another organization's response")
+	token = d.signIn(key)
+	for _, path := range []string{"/labels/" + kept, "/batches/" + batch + "/cancel", "/webhooks/" + hook, "/webhooks/" + hook + "/rotate", "/webhooks/" + hook + "/test", "/webhooks/" + hook + "/delete", "/webhooks/" + hook + "/deliveries/x/resend"} {
+		form := url.Values{"token": {token}, "name": {"team"}, "answer": {"null"}, "url": {"http://127.0.0.1/"}, "event_types": {"batch.failed"}, "event_type": {"batch.failed"}}
+		if status, page := d.post(path, form); status != http.StatusNotFound {
+			t.Errorf("%s: %d, want 404: %s", path, status, page)
+		}
+	}
+	for _, path := range []string{"/responses", "/labels", "/labels?question=team&labels=missing", "/batches", "/webhooks"} {
+		if _, page := d.get(path); strings.Contains(page, mine) || strings.Contains(page, kept) || strings.Contains(page, batch) || strings.Contains(page, hook) {
+			t.Errorf("%s has another organization's objects", path)
+		}
 	}
 }
 

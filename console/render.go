@@ -204,6 +204,7 @@ type view struct {
 	Token                     string
 	SignedIn, Admin, CanAdmin bool
 	Person                    *signon.Person // who has signed in at the provider
+	Batches, Webhooks         bool           // there are such pages
 	Data                      any
 }
 
@@ -213,6 +214,7 @@ func (v *request) render(name, title string, data any) error {
 	err := v.c.pages[name].ExecuteTemplate(&body, "layout", view{
 		Title: title, Page: cmp.Or(v.place, name), Token: v.session.Token,
 		SignedIn: v.session.calls(), Person: v.session.Person, Admin: v.admin, CanAdmin: v.c.opts.AdminKey != "", Data: data,
+		Batches: v.c.opts.Batches != nil, Webhooks: v.c.opts.Webhooks != nil,
 	})
 	if err != nil {
 		return err

@@ -94,7 +94,9 @@ func (e environment) serve(ctx context.Context, c config) error {
 		}
 		api := httpapi.New(service, options)
 		beside.batches.Start(api.Answer)
-		handler, link, err = c.withConsole(httpapi.AllowOrigins(c.origins, api), service, key, console.Options{AdminKey: c.adminKey, SignOn: people, Logger: logger, Servers: servers(backend)})
+		handler, link, err = c.withConsole(httpapi.AllowOrigins(c.origins, api), service, key, console.Options{
+			AdminKey: c.adminKey, SignOn: people, Logger: logger, Servers: servers(backend), Batches: beside.batches, Webhooks: beside.webhooks,
+		})
 	}
 	if err == nil {
 		defer probe(ctx, backend)()

@@ -121,6 +121,15 @@ document.addEventListener("change", (event) => {
   if (input.matches("[data-upload]")) upload(input.form, input.dataset.upload, input.files).then(() => { input.value = ""; });
 });
 
+// A key presses the button or follows the link that names it.
+document.addEventListener("keydown", (event) => {
+  if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  const place = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  if (!place) return;
+  event.preventDefault();
+  place.click();
+});
+
 // --- files ---
 
 function problem(form, text) {
