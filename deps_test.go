@@ -60,11 +60,12 @@ var edges = map[string][]string{
 	"extract/pdf":               {"extract", "extract/internal/*"},
 	"extract/rtf":               {"extract", "extract/internal/*"},
 
-	"model":             {"driver", "fault"},
-	"model/builtin":     {"fault", "internal/*", "model"},
-	"model/llamaserver": {},
-	"model/modeltest":   {"driver", "fault", "internal/*", "model"},
-	"model/openai":      {"fault", "internal/*", "model"},
+	"model":                           {"driver", "fault"},
+	"model/builtin":                   {"fault", "internal/*", "model"},
+	"model/llamaserver":               {},
+	"model/modeltest":                 {"driver", "fault", "internal/*", "model"},
+	"model/openai":                    {"fault", "internal/*", "model", "model/openai/internal/*"},
+	"model/openai/internal/fairqueue": {"model"},
 
 	"storage":                  {"driver", "fault", "internal/jsonout"},
 	"storage/backup":           {"storage"},

@@ -332,9 +332,9 @@ func (r *reply) finish(then func()) {
 	})
 }
 
-// exchange sends a request over a connection and returns when the header of the
+// roundTrip sends a request over a connection and returns when the header of the
 // answer has come. It closes the connection where it returns an error.
-func (c *conns) exchange(ctx context.Context, cn *conn, r *request) (*reply, *progress, error) {
+func (c *conns) roundTrip(ctx context.Context, cn *conn, r *request) (*reply, *progress, error) {
 	p := &progress{written: make(chan struct{})}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, p.trace()), r.method, r.url, bytes.NewReader(r.body))
 	if err != nil {
@@ -362,7 +362,7 @@ func (c *conns) exchange(ctx context.Context, cn *conn, r *request) (*reply, *pr
 func (c *conns) send(ctx context.Context, r *request, mayRepeat func(read bool) bool) (*reply, error) {
 	if cn := c.take(r.tenant); cn != nil {
 		began := time.Now()
-		resp, p, err := c.exchange(ctx, cn, r)
+		resp, p, err := c.roundTrip(ctx, cn, r)
 		switch {
 		case err == nil && !perhapsStray(resp.StatusCode):
 			return resp, nil
@@ -378,7 +378,7 @@ func (c *conns) send(ctx context.Context, r *request, mayRepeat func(read bool) 
 	if err != nil {
 		return nil, err
 	}
-	resp, _, err := c.exchange(ctx, cn, r)
+	resp, _, err := c.roundTrip(ctx, cn, r)
 	return resp, err
 }
 

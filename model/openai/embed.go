@@ -82,7 +82,7 @@ func (t *target) embed(ctx context.Context, req *model.EmbedRequest) (*model.Emb
 	}
 	e := &model.Embeddings{InputTokens: t.within(parseUsage(answer.Get("usage")), len(req.Texts)).InputTokens}
 	if e.Vectors, err = vectors(answer.Get("data"), len(req.Texts)); err != nil {
-		return nil, x.nonsense(err)
+		return nil, x.malformed(err)
 	}
 	return e, shorten(e.Vectors, req.Dimensions)
 }

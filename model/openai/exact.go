@@ -19,7 +19,7 @@ type scorer interface {
 	// score completes the request and sends it. The error is errUnfit where this
 	// way cannot ask for these labels, and errLacking where the server does not
 	// have it.
-	score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error)
+	score(ctx context.Context, t *target, w *wireRequest, labels []string) (*labelReading, error)
 }
 
 // errUnfit and errLacking say that a way to read a distribution does not serve for
@@ -29,8 +29,8 @@ var (
 	errLacking = errors.New("openai: the server does not show what was asked for")
 )
 
-// sheet is what one answer says about labels.
-type sheet struct {
+// labelReading is what one answer says about labels.
+type labelReading struct {
 	reading
 	used   int  // positions up to the label; 0: there is none
 	shown  int  // positions
@@ -39,13 +39,13 @@ type sheet struct {
 	x      *call // closed; to make errors of
 }
 
-// newSheet returns what an answer says beside its distribution.
-func newSheet(answer gjson.Result, x *call) *sheet {
+// newLabelReading returns what an answer says beside its distribution.
+func newLabelReading(answer gjson.Result, x *call) *labelReading {
 	message := answer.Get("choices.0.message")
 	text := strings.TrimSpace(message.Get("content").Str)
 	inner, tagged := strings.CutPrefix(text, thinkOpen)
 	thought, _, _ := strings.Cut(inner, thinkClose)
-	return &sheet{
+	return &labelReading{
 		thinks: message.Get("reasoning").Str != "" || message.Get("reasoning_content").Str != "" ||
 			tagged && strings.TrimSpace(thought) != "" || text == thinkOpen,
 		usage: parseUsage(answer.Get("usage")), x: x,
@@ -53,7 +53,7 @@ func newSheet(answer gjson.Result, x *call) *sheet {
 }
 
 // complete reports whether nothing is missing that could matter.
-func (s *sheet) complete() bool {
+func (s *labelReading) complete() bool {
 	const negligible = 1e-7
 	return s.hidden <= negligible || !slices.ContainsFunc(s.masses, math.IsNaN)
 }
@@ -92,7 +92,7 @@ const (
 	behind    = 64 // tokens asked for behind the labels
 )
 
-func (biased) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
+func (biased) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*labelReading, error) {
 	owners, err := t.labelTokens(ctx, labels)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (biased) score(ctx context.Context, t *target, w *wireRequest, labels []str
 	if err != nil {
 		return nil, err
 	}
-	s := newSheet(answer, x)
+	s := newLabelReading(answer, x)
 	s.reading = reading{masses: make([]float64, len(labels))}
 	on, off, strangers := 0.0, 0.0, 0
 	for _, token := range answer.Get("choices.0.logprobs.content.0.top_probs").Array() {
@@ -141,7 +141,7 @@ func (biased) score(ctx context.Context, t *target, w *wireRequest, labels []str
 // asked for by ID.
 type named struct{}
 
-func (named) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
+func (named) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*labelReading, error) {
 	owners, err := t.labelTokens(ctx, labels)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (named) score(ctx context.Context, t *target, w *wireRequest, labels []stri
 	if err != nil {
 		return nil, err
 	}
-	s := newSheet(answer, x)
+	s := newLabelReading(answer, x)
 	s.reading = newReading(len(labels))
 	answer.Get("choices.0.logprobs.content.0.top_logprobs").ForEach(func(_, shown gjson.Result) bool {
 		number, ok := strings.CutPrefix(shown.Get("token").Str, "token_id:")
@@ -183,7 +183,7 @@ func (named) score(ctx context.Context, t *target, w *wireRequest, labels []stri
 // answer.
 type listed struct{ tokens int }
 
-func (l listed) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
+func (l listed) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*labelReading, error) {
 	s, _, err := l.read(ctx, t, w, labels)
 	if err == nil && len(labels) > model.MaxLabels && s.hidden > mostHidden && !s.complete() {
 		return nil, s.x.unusable(errNoLabel)
@@ -192,12 +192,12 @@ func (l listed) score(ctx context.Context, t *target, w *wireRequest, labels []s
 }
 
 // read asks and reads, and returns the answer, too.
-func (l listed) read(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, gjson.Result, error) {
+func (l listed) read(ctx context.Context, t *target, w *wireRequest, labels []string) (*labelReading, gjson.Result, error) {
 	answer, positions, x, err := l.ask(ctx, t, w, len(labels))
 	if err != nil {
 		return nil, answer, err
 	}
-	s := newSheet(answer, x)
+	s := newLabelReading(answer, x)
 	s.reading, s.used = readLabels(positions, labels)
 	s.hidden, s.shown = min(s.hidden, 1), len(positions)
 	return s, answer, nil

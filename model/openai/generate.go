@@ -301,7 +301,7 @@ func (a *answer) read(x *call) error {
 			return nil // it does not call a tool; the connection is closed
 		}
 		if a.reason == "" && !a.free() && (a.json.endless() || a.think.blanks() > maxBlanks) {
-			return x.nonsense(errBlanks)
+			return x.malformed(errBlanks)
 		}
 		if a.reason == "" && a.json.over() {
 			a.reason = model.Stop
@@ -339,7 +339,7 @@ func (a *answer) parse(x *call, plain *plainChunks, data []byte, named string) e
 		}
 	}
 	if !a.chunk.parse(data) {
-		return x.nonsense(errNotJSON)
+		return x.malformed(errNotJSON)
 	}
 	if a.chunk.err.Exists() || named == "error" {
 		return x.reported(a.chunk.err, data)
@@ -385,7 +385,7 @@ func (a *answer) take(x *call) error {
 	}
 	a.size += len(c.text) + len(c.reasoning) + len(c.calls.Raw)
 	if a.size > maxAnswer {
-		return x.nonsense(errTooMuch)
+		return x.malformed(errTooMuch)
 	}
 	switch {
 	case c.text == "":
@@ -461,7 +461,7 @@ func (a *answer) toolCalls(x *call) error {
 		return nil
 	}
 	if err := a.calls.add(a.chunk.calls, a.emitCall); err != nil {
-		return x.nonsense(err)
+		return x.malformed(err)
 	}
 	return nil
 }
@@ -482,13 +482,13 @@ func (a *answer) end(x *call, err error) error {
 	}
 	if a.reason == "" {
 		if err == io.EOF || errors.Is(err, errNoEnd) || errors.Is(err, errTooLong) {
-			return x.unended(err)
+			return x.truncated(err)
 		}
 		return x.broken(err)
 	}
 	a.text(a.think.end())
 	if err := a.calls.end(a.reason == model.Length, a.emitCall); err != nil {
-		return x.nonsense(err)
+		return x.malformed(err)
 	}
 	if a.reason != model.Length {
 		a.reason = model.Stop

@@ -95,7 +95,7 @@ func (s *server) get(ctx context.Context, url string) (gjson.Result, error) {
 		return gjson.Result{}, err
 	}
 	if !gjson.ValidBytes(data) {
-		return gjson.Result{}, x.nonsense(errNotJSON)
+		return gjson.Result{}, x.malformed(errNotJSON)
 	}
 	return gjson.ParseBytes(data), nil
 }

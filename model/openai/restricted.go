@@ -24,7 +24,7 @@ type restricted struct{}
 // formMember is the member of the form that has the label.
 const formMember = "answer"
 
-func (restricted) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
+func (restricted) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*labelReading, error) {
 	names, err := json.Marshal(labels)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (restricted) score(ctx context.Context, t *target, w *wireRequest, labels [
 	if err != nil {
 		return nil, err
 	}
-	s := newSheet(answer, x)
+	s := newLabelReading(answer, x)
 	s.reading, s.used = readForm(positions, labels)
 	s.hidden, s.shown = min(s.hidden, 1), len(positions)
 	return s, nil
@@ -68,7 +68,7 @@ func readForm(positions []position, labels []string) (reading, int) {
 // out.
 type allowed struct{}
 
-func (allowed) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
+func (allowed) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*labelReading, error) {
 	s, err := listed{1}.score(ctx, t, w, labels)
 	if err != nil || s.used == 0 || s.complete() {
 		return s, err
@@ -93,7 +93,7 @@ func (allowed) score(ctx context.Context, t *target, w *wireRequest, labels []st
 }
 
 // askFor asks for a label that was not shown beside one that was.
-func (s *sheet) askFor(ctx context.Context, t *target, w *wireRequest, labels []string, i, reference int) error {
+func (s *labelReading) askFor(ctx context.Context, t *target, w *wireRequest, labels []string, i, reference int) error {
 	pair := []string{labels[reference], labels[i]}
 	owners, err := t.labelTokens(ctx, pair)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *sheet) askFor(ctx context.Context, t *target, w *wireRequest, labels []
 // behind that prompt, which is in the cache.
 type replayed struct{}
 
-func (replayed) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*sheet, error) {
+func (replayed) score(ctx context.Context, t *target, w *wireRequest, labels []string) (*labelReading, error) {
 	w.ReturnPromptIDs = true
 	s, answer, err := listed{1}.read(ctx, t, w, labels)
 	if err != nil || s.used == 0 || s.complete() {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/seed-506d8e5d/svc/model/openai/internal/fairqueue"
 )
 
 const (
@@ -121,12 +123,12 @@ func (t *target) attempt(ctx context.Context, c *attempts, last bool) error {
 	if !last {
 		wait = 0
 	}
-	if err := t.queue.enter(ctx, c.tenant, wait); err == errQueue {
-		return &failure{fault: unavailable(fmt.Errorf("%s: %w", t.host, errQueue), time.Second), passing: !last}
+	if err := t.queue.Enter(ctx, c.tenant, wait); err == fairqueue.ErrBusy {
+		return &failure{fault: unavailable(fmt.Errorf("%s: %w", t.host, fairqueue.ErrBusy), time.Second), passing: !last}
 	} else if err != nil {
 		return err
 	}
-	defer t.queue.leave(c.tenant)
+	defer t.queue.Leave(c.tenant)
 	err := c.op(ctx, t)
 	if f, ok := errors.AsType[*failure](err); ok {
 		if f.sick {

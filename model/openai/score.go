@@ -159,7 +159,7 @@ func (f *failedTries) add(err error) {
 
 // succeeds remembers the way that worked for a target, and what the target refused
 // before it took this.
-func (b *Backend) succeeds(t *target, how try, s *sheet, refused []scorer) {
+func (b *Backend) succeeds(t *target, how try, s *labelReading, refused []scorer) {
 	k := t.facts.get()
 	lead := k.lead
 	if how.plain() { // from now on the first of the plain ones reads as many tokens
@@ -197,7 +197,7 @@ func (t try) plain() bool {
 }
 
 // scores returns what an answer says, unless the prompt was cut.
-func (b *Backend) scores(t *target, req *model.ScoreRequest, s *sheet, how try) (*model.Scores, error) {
+func (b *Backend) scores(t *target, req *model.ScoreRequest, s *labelReading, how try) (*model.Scores, error) {
 	// The first question about a state tells; the others are not estimated again.
 	if _, known := b.states.get(b.sharedOf(t, req).key); !known {
 		p := b.beginning(t, req.Model, func(add func(string)) {
@@ -223,7 +223,7 @@ func unusableAt(t *target, cause error) error {
 
 // try asks a question in one way. A model that thinks before it answers is told
 // not to by other means, once for each there is.
-func (b *Backend) try(ctx context.Context, t *target, req *model.ScoreRequest, how try, labels []string) (*sheet, error) {
+func (b *Backend) try(ctx context.Context, t *target, req *model.ScoreRequest, how try, labels []string) (*labelReading, error) {
 	for {
 		w := b.newScoreRequest(ctx, t, req)
 		if how.prefilled {

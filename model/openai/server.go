@@ -20,6 +20,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model/openai/internal/fairqueue"
 )
 
 // maxErrorBody is how much of what a server says of its failure is logged.
@@ -31,8 +32,8 @@ type server struct {
 	host    string // for logs
 	conns   *conns
 	known   atomic.Pointer[about]
-	asking  sync.Mutex // held while the server is asked what it is
-	queue   *queue     // nil is no limit
+	asking  sync.Mutex       // held while the server is asked what it is
+	queue   *fairqueue.Queue // nil is no limit
 	log     *slog.Logger
 	retries budget
 	health  *health
@@ -55,7 +56,7 @@ func newServer(config Server, log *slog.Logger) *server {
 	}
 	s.conns = newConns(&s.Server, authorization)
 	if config.Concurrency > 0 {
-		s.queue = newQueue(config.Concurrency)
+		s.queue = fairqueue.New(config.Concurrency)
 	}
 	s.health = newHealth(s.host, log, s.answers)
 	return s
@@ -87,7 +88,6 @@ func (f *failure) busy() bool {
 var (
 	errFirstToken    = errors.New("openai: no token within the time limit")
 	errBetweenTokens = errors.New("openai: no further token within the time limit")
-	errQueue         = errors.New("openai: the limit of concurrent requests is reached")
 )
 
 // refuses reports whether the server does not take something in the request.
@@ -202,7 +202,7 @@ func (x *call) whole(limit int64) (gjson.Result, error) {
 		return gjson.Result{}, err
 	}
 	if !gjson.ValidBytes(data) {
-		return gjson.Result{}, x.nonsense(errNotJSON)
+		return gjson.Result{}, x.malformed(errNotJSON)
 	}
 	answer := gjson.ParseBytes(data)
 	if report := answer.Get("error"); report.Exists() && report.Type != gjson.Null {
@@ -220,7 +220,7 @@ func (x *call) readUpTo(limit int64) ([]byte, error) {
 		return nil, x.broken(err)
 	}
 	if int64(len(data)) > limit {
-		return nil, x.nonsense(errTooLong)
+		return nil, x.malformed(errTooLong)
 	}
 	return data, nil
 }
@@ -243,8 +243,8 @@ func (x *call) broken(cause error) error {
 	return f
 }
 
-// nonsense returns the error for an answer that makes no sense.
-func (x *call) nonsense(cause error) error {
+// malformed returns the error for an answer that makes no sense.
+func (x *call) malformed(cause error) error {
 	return &failure{passing: true, fault: fault.Upstreamf(x.named(cause), "The model's answer could not be used.")}
 }
 
@@ -299,7 +299,7 @@ var noImages = regexp.MustCompile(`(?i)image input is not supported|missing data
 // it says of it.
 func (s *server) refusal(text []byte, cause error) *fault.Error {
 	f := rejected("The model does not take this request.", cause)
-	if said := s.told(text); said != "" {
+	if said := s.clientMessage(text); said != "" {
 		f.Message = "The model does not take this request: " + said
 	}
 	return f
@@ -328,9 +328,9 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// unended returns the error for a stream that ended before the answer did: what
+// truncated returns the error for a stream that ended before the answer did: what
 // some servers do instead of reporting a failure.
-func (x *call) unended(cause error) error {
+func (x *call) truncated(cause error) error {
 	if cause == io.EOF {
 		cause = errNoEnd
 	}

@@ -19,7 +19,7 @@ var errTooLong = errors.New("openai: an event of the stream is too long")
 // named error. Comments and other fields are skipped, lines end with LF or CRLF,
 // and the last event of a stream needs no blank line behind it.
 type eventReader struct {
-	r     *inflow
+	r     *lineReader
 	limit int
 	begun bool   // a line was read
 	data  []byte // of the event that is being read
@@ -30,7 +30,7 @@ type eventReader struct {
 }
 
 func newEventReader(r io.Reader) *eventReader {
-	return &eventReader{r: &inflow{r: r}, limit: maxEvent}
+	return &eventReader{r: &lineReader{r: r}, limit: maxEvent}
 }
 
 // next returns the data of the next event that has any. It is valid until the

@@ -21,10 +21,10 @@ var largeBuffers = sync.Pool{New: func() any {
 // errFull is the error of a line that is longer than the buffer.
 var errFull = errors.New("openai: the buffer is full")
 
-// inflow reads lines. A stream that waits for its server holds a small buffer, as
+// lineReader reads lines. A stream that waits for its server holds a small buffer, as
 // there may be thousands of them; it takes a large one while more comes than the
 // small one takes.
-type inflow struct {
+type lineReader struct {
 	r          io.Reader
 	buf        []byte
 	start, end int   // of what was read into buf and not used
@@ -38,7 +38,7 @@ type inflow struct {
 // line returns what was read up to the next line feed, with it. It is valid until
 // the next call. Behind the last line feed it returns the rest and the error of
 // the reader; of a line that does not fit its next part and errFull.
-func (f *inflow) line() ([]byte, error) {
+func (f *lineReader) line() ([]byte, error) {
 	searched := 0
 	for {
 		if i := bytes.IndexByte(f.buf[f.start+searched:f.end], '\n'); i >= 0 {
@@ -61,16 +61,16 @@ func (f *inflow) line() ([]byte, error) {
 }
 
 // buffered returns what was read and not used. It is valid until the next line.
-func (f *inflow) buffered() []byte { return f.buf[f.start:f.end] }
+func (f *lineReader) buffered() []byte { return f.buf[f.start:f.end] }
 
 // discard steps over bytes that are buffered.
-func (f *inflow) discard(n int) { f.start += n }
+func (f *lineReader) discard(n int) { f.start += n }
 
 // maxEmptyReads is how often a reader may return nothing and no error.
 const maxEmptyReads = 100
 
 // fill reads once, behind what is there, into the buffer that suits.
-func (f *inflow) fill() {
+func (f *lineReader) fill() {
 	held := f.buf[f.start:f.end]
 	switch {
 	case f.large == nil && (f.full || len(held) == smallBuffer):
@@ -99,15 +99,15 @@ func (f *inflow) fill() {
 }
 
 // move makes buf the buffer, with what is held at its beginning.
-func (f *inflow) move(buf []byte) {
+func (f *lineReader) move(buf []byte) {
 	f.end = copy(buf, f.buf[f.start:f.end])
 	f.start, f.buf = 0, buf
 }
 
 // release gives the buffer back. Nothing may be read any more.
-func (f *inflow) release() {
+func (f *lineReader) release() {
 	if f.large != nil {
 		largeBuffers.Put(f.large)
-		*f = inflow{err: io.ErrClosedPipe}
+		*f = lineReader{err: io.ErrClosedPipe}
 	}
 }

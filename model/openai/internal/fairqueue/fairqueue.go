@@ -1,7 +1,10 @@
-package openai
+// Package fairqueue lets a bounded number of requests at a time to a model server, fair
+// to the tenants that they belong to.
+package fairqueue
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -9,8 +12,8 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 )
 
-// queue lets a number of requests at a time to a server. Those that wait are let
-// in by whose they are: next comes the tenant with the fewest requests there, and
+// Queue lets a number of requests at a time to a server. Those that wait are let in by
+// whose they are: next comes the tenant with the fewest requests there, and
 // among equals the one whose last turn is longest ago. So nobody's burst makes
 // others wait for more than their turn. Nor may anybody's long answers: while
 // others use the server too a tenant has at most three quarters of the places that
@@ -19,7 +22,7 @@ import (
 // Work in the background (see [model.IsBackground]) gets a place when nobody else
 // waits, and leaves some free for who comes next: a quarter while others use the
 // server, and one otherwise.
-type queue struct {
+type Queue struct {
 	mu      sync.Mutex
 	places  int
 	free    int
@@ -48,18 +51,22 @@ const backgroundWait = 5 * time.Minute
 // usedLately is for how long a tenant that used a server has places kept for it.
 const usedLately = 30 * time.Second
 
+// ErrBusy is the error of who has waited for a place in vain.
+var ErrBusy = errors.New("openai: the limit of concurrent requests is reached")
+
 type waiter struct {
 	tenant string
 	turn   chan struct{} // closed when it is let in
 }
 
-func newQueue(places int) *queue {
-	return &queue{places: places, free: places, tenants: map[string]*share{}}
+// New returns a queue for a server with that many places.
+func New(places int) *Queue {
+	return &Queue{places: places, free: places, tenants: map[string]*share{}}
 }
 
-// enter takes a place, and waits for one as long as is given. It returns errQueue
+// Enter takes a place, and waits for one as long as is given. It returns ErrBusy
 // where there was none, or the error of ctx. A nil queue has always a place.
-func (q *queue) enter(ctx context.Context, tenant string, wait time.Duration) error {
+func (q *Queue) Enter(ctx context.Context, tenant string, wait time.Duration) error {
 	if q == nil {
 		return nil
 	}
@@ -85,7 +92,7 @@ func (q *queue) enter(ctx context.Context, tenant string, wait time.Duration) er
 		case <-ctx.Done():
 			err = ctx.Err()
 		case <-timer.C:
-			err = errQueue
+			err = ErrBusy
 		}
 	}
 	q.giveUp(w)
@@ -93,7 +100,7 @@ func (q *queue) enter(ctx context.Context, tenant string, wait time.Duration) er
 }
 
 // join takes a place or joins those that wait; it returns nothing for a place.
-func (q *queue) join(tenant string, wait bool) (*waiter, error) {
+func (q *Queue) join(tenant string, wait bool) (*waiter, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !model.IsBackground(tenant) {
@@ -112,7 +119,7 @@ func (q *queue) join(tenant string, wait bool) (*waiter, error) {
 		q.take(s)
 		return nil, nil
 	case !wait:
-		return nil, errQueue
+		return nil, ErrBusy
 	}
 	s.waiting++
 	w := &waiter{tenant, make(chan struct{})}
@@ -121,7 +128,7 @@ func (q *queue) join(tenant string, wait bool) (*waiter, error) {
 }
 
 // giveUp takes back a wait, or the place that it got meanwhile.
-func (q *queue) giveUp(w *waiter) {
+func (q *Queue) giveUp(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i := slices.Index(q.waiting, w)
@@ -134,8 +141,8 @@ func (q *queue) giveUp(w *waiter) {
 	q.forget(w.tenant)
 }
 
-// leave gives a place back.
-func (q *queue) leave(tenant string) {
+// Leave gives a place back.
+func (q *Queue) Leave(tenant string) {
 	if q == nil {
 		return
 	}
@@ -146,14 +153,14 @@ func (q *queue) leave(tenant string) {
 
 // The rest is called with the lock held.
 
-func (q *queue) take(s *share) {
+func (q *Queue) take(s *share) {
 	q.turns++
 	q.free--
 	s.running++
 	s.last = q.turns
 }
 
-func (q *queue) release(tenant string) {
+func (q *Queue) release(tenant string) {
 	q.free++
 	q.tenants[tenant].running--
 	q.admit()
@@ -161,13 +168,13 @@ func (q *queue) release(tenant string) {
 }
 
 // admit lets in as many as may have what is free.
-func (q *queue) admit() {
+func (q *Queue) admit() {
 	for q.free > 0 && q.next() {
 	}
 }
 
 // may reports whether a tenant may have one place more.
-func (q *queue) may(tenant string, s *share) bool {
+func (q *Queue) may(tenant string, s *share) bool {
 	if model.IsBackground(tenant) {
 		return q.free > q.reserve() && !slices.ContainsFunc(q.waiting, func(w *waiter) bool { return !model.IsBackground(w.tenant) })
 	}
@@ -183,7 +190,7 @@ func (q *queue) may(tenant string, s *share) bool {
 }
 
 // reserve is how many places work in the background leaves free.
-func (q *queue) reserve() int {
+func (q *Queue) reserve() int {
 	if q.latest.tenant != "" && time.Since(q.latest.at) <= usedLately {
 		return min(max(1, q.places/4), q.places-1)
 	}
@@ -191,7 +198,7 @@ func (q *queue) reserve() int {
 }
 
 // next lets in the one whose turn it is, and reports whether there is one.
-func (q *queue) next() bool {
+func (q *Queue) next() bool {
 	first := -1
 	for i, w := range q.waiting {
 		s := q.tenants[w.tenant]
@@ -218,7 +225,7 @@ func (q *queue) next() bool {
 	return true
 }
 
-func (q *queue) forget(tenant string) {
+func (q *Queue) forget(tenant string) {
 	if s := q.tenants[tenant]; s.running == 0 && s.waiting == 0 {
 		delete(q.tenants, tenant)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// maxTold is how many bytes of what a server says of a request are passed on.
-const maxTold = 500
+// maxClientMessage is how many bytes of what a server says of a request are passed on.
+const maxClientMessage = 500
 
 // secrets are what a server may say that is not the caller's to know: where it
 // is, and keys.
@@ -22,10 +22,10 @@ var page = regexp.MustCompile(`(?s)^\s*<.*`)
 // such as the key that a server without keys is sent.
 const minOwn = 8
 
-// told returns what the server says of a request that it does not take, for the
+// clientMessage returns what the server says of a request that it does not take, for the
 // caller, who alone can change it: the message of its error, on one line. It is
 // empty where there is none that can be told.
-func (s *server) told(body []byte) string {
+func (s *server) clientMessage(body []byte) string {
 	message := messageOf(string(body))
 	for _, own := range []string{s.Key, s.host} {
 		if len(own) >= minOwn {
@@ -34,8 +34,8 @@ func (s *server) told(body []byte) string {
 	}
 	message = secrets.ReplaceAllString(strings.ToValidUTF8(message, ""), "[…]")
 	message = strings.Join(strings.Fields(message), " ")
-	if len(message) > maxTold {
-		message = strings.ToValidUTF8(message[:maxTold], "") + "…"
+	if len(message) > maxClientMessage {
+		message = strings.ToValidUTF8(message[:maxClientMessage], "") + "…"
 	}
 	return message
 }

@@ -1,4 +1,4 @@
-package openai
+package fairqueue
 
 import (
 	"slices"
@@ -13,27 +13,27 @@ import (
 // others use the server.
 func TestWorkInTheBackgroundLeavesPlacesFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(8)
+		q := New(8)
 		batch := model.Tenant("a", true)
 		takes := func(want int) {
 			t.Helper()
 			n := 0
-			for q.enter(t.Context(), batch, 0) == nil {
+			for q.Enter(t.Context(), batch, 0) == nil {
 				n++
 			}
 			if n != want {
 				t.Errorf("got %d places, want %d", n, want)
 			}
 			for range n {
-				q.leave(batch)
+				q.Leave(batch)
 			}
 		}
 		takes(7)
-		if err := q.enter(t.Context(), "b", 0); err != nil {
+		if err := q.Enter(t.Context(), "b", 0); err != nil {
 			t.Fatal(err)
 		}
 		takes(5)
-		q.leave("b")
+		q.Leave("b")
 		takes(6)
 		time.Sleep(usedLately + time.Second)
 		takes(7)
@@ -44,7 +44,7 @@ func TestWorkInTheBackgroundLeavesPlacesFree(t *testing.T) {
 // comes: the next place is that one's.
 func TestNobodyWaitsBehindWorkInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(1)
+		q := New(1)
 		entered := make(chan string, 4)
 		for _, tenant := range []string{model.Tenant("a", true), model.Tenant("a", true), model.Tenant("b", true), "a"} {
 			go func() {
@@ -52,7 +52,7 @@ func TestNobodyWaitsBehindWorkInTheBackground(t *testing.T) {
 				if model.IsBackground(tenant) {
 					wait = time.Second // which it takes longer than
 				}
-				if err := q.enter(t.Context(), tenant, wait); err != nil {
+				if err := q.Enter(t.Context(), tenant, wait); err != nil {
 					t.Error(err)
 				}
 				entered <- tenant
@@ -64,7 +64,7 @@ func TestNobodyWaitsBehindWorkInTheBackground(t *testing.T) {
 			tenant := <-entered
 			order = append(order, tenant)
 			time.Sleep(time.Minute)
-			q.leave(tenant)
+			q.Leave(tenant)
 			synctest.Wait()
 		}
 		if want := []string{"background a", "a", "background b", "background a"}; !slices.Equal(order, want) {

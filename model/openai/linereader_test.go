@@ -28,8 +28,8 @@ func (b *bursts) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestInflow reads lines that come in bursts of any size.
-func TestInflow(t *testing.T) {
+// TestLineReader reads lines that come in bursts of any size.
+func TestLineReader(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		var all strings.Builder
@@ -44,7 +44,7 @@ func TestInflow(t *testing.T) {
 			pieces = append(pieces, lines)
 			all.WriteString(lines)
 		}
-		f := &inflow{r: &bursts{pieces: pieces, before: func(int) {}}}
+		f := &lineReader{r: &bursts{pieces: pieces, before: func(int) {}}}
 		var got strings.Builder
 		var err error
 		for err == nil {
@@ -61,12 +61,12 @@ func TestInflow(t *testing.T) {
 	}
 }
 
-// TestInflowWaitsWithLittle looks at the buffer of a stream whose server pauses,
+// TestLineReaderWaitsWithLittle looks at the buffer of a stream whose server pauses,
 // whatever came before.
-func TestInflowWaitsWithLittle(t *testing.T) {
+func TestLineReaderWaitsWithLittle(t *testing.T) {
 	burst := strings.Repeat(strings.Repeat("x", 99)+"\n", 1000)
 	var rooms []int
-	f := &inflow{r: &bursts{pieces: []string{"one\n", "two\n", burst, "three\n", "four\n"}, before: func(room int) { rooms = append(rooms, room) }}}
+	f := &lineReader{r: &bursts{pieces: []string{"one\n", "two\n", burst, "three\n", "four\n"}, before: func(room int) { rooms = append(rooms, room) }}}
 	for {
 		if _, err := f.line(); err == io.EOF {
 			break
@@ -82,8 +82,8 @@ func TestInflowWaitsWithLittle(t *testing.T) {
 	}
 }
 
-func TestInflowGivesUp(t *testing.T) {
-	if _, err := (&inflow{r: idle{}}).line(); err != io.ErrNoProgress {
+func TestLineReaderGivesUp(t *testing.T) {
+	if _, err := (&lineReader{r: idle{}}).line(); err != io.ErrNoProgress {
 		t.Errorf("got %v", err)
 	}
 }
