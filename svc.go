@@ -192,6 +192,7 @@ type state struct {
 	now           func() time.Time           // how long things take
 	dates         func() time.Time           // when objects were made, and when they expire
 	newID         func(prefix string) string // see [Options].NewID
+	ownIDs        bool                       // newID is the service's own
 	began         int64                      // when the service was made, in Unix seconds
 
 	lifecycle  *lifecycle
@@ -259,7 +260,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.closers = append(s.closers, s.cluster.Close)
-	if o.NewID == nil {
+	if s.ownIDs = o.NewID == nil; s.ownIDs {
 		o.NewID = (&ids.Clock{Now: s.store.Now}).New // lists of what several processes make are in its order
 	}
 	s.accounts, err = accounts.New(ctx, accounts.Options{
@@ -357,4 +358,14 @@ func (s *Service) checkAliases() error {
 		}
 	}
 	return nil
+}
+
+// CursorAt returns the After of a page, newest first, of objects whose IDs have a
+// prefix, such as resp, that begins with the newest of those made before a time. It is
+// empty, which is the beginning of the list, where [Options].NewID makes the IDs.
+func (s *Service) CursorAt(prefix string, at time.Time) string {
+	if !s.ownIDs {
+		return ""
+	}
+	return ids.Before(prefix, at)
 }

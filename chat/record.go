@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/internal/generation"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/logprobs"
@@ -24,6 +25,7 @@ type record struct {
 	Output    int               `json:"output"`
 	Reasoning int               `json:"reasoning,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
+	Trace     accounts.Trace    `json:"trace,omitzero"`
 }
 
 // choiceRecord is what is stored of a [Choice].
@@ -77,6 +79,7 @@ func encodeRecord(c *Completion) ([]byte, error) {
 		Output:       c.Usage.OutputTokens,
 		Reasoning:    c.Usage.ReasoningTokens,
 		Metadata:     c.Metadata,
+		Trace:        c.Trace,
 	}
 	for i := range c.More {
 		r.More = append(r.More, newChoiceRecord(&c.More[i]))
@@ -102,6 +105,7 @@ func decodeRecord(id string, data []byte) (Completion, error) {
 			ReasoningTokens: r.Reasoning,
 		},
 		Metadata: generation.MetadataOrEmpty(r.Metadata),
+		Trace:    r.Trace,
 	}
 	for i := range r.More {
 		c.More = append(c.More, r.More[i].choice())

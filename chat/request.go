@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -120,6 +121,7 @@ type Completion struct {
 	Calls    CallForm // of the request
 	Usage    model.Usage
 	Metadata map[string]string // never nil
+	Trace    accounts.Trace    // of a completion that is read back
 }
 
 // Choice is one answer.

@@ -77,6 +77,7 @@ type run struct {
 	announced  bool            // the first chunk does not wait for the model
 	begun      bool            // the first chunk has been yielded
 	meter      generation.Meter
+	watch      accounts.Stopwatch
 	settled    bool // what was used is charged, or was tried to be
 }
 
@@ -135,7 +136,7 @@ func (s *Service) prepare(caller accounts.Caller, req *Request) (*run, model.Inf
 	}
 	prompt := settings.Request(nil)
 	prompt.Stop, prompt.Tenant, prompt.Reasoning = req.Stop, model.Tenant(caller.Organization, caller.Background), req.Reasoning
-	return &run{service: s, caller: caller, dialect: req.Dialect, prompt: prompt, schema: compiled}, info, nil
+	return &run{service: s, caller: caller, dialect: req.Dialect, prompt: prompt, schema: compiled, watch: accounts.NewStopwatch(s.now)}, info, nil
 }
 
 // read puts the messages into the prompt, with the documents read.
@@ -248,6 +249,9 @@ func (r *run) generate(ctx context.Context, yield func(Chunk, error) bool) error
 			if r.begun {
 				continue // it was announced
 			}
+		}
+		if _, started := event.(model.Started); !started && !r.prompt.Whole {
+			r.watch.Token()
 		}
 		c := r.add(event)
 		if c.Text != "" {
@@ -368,9 +372,11 @@ func (r *run) record() ([]byte, error) {
 	}
 	const rest = 64 << 10 // of the transaction: the charge and the tags
 	most := min(storage.MaxValue, storage.MaxTxBytes-rest-len(r.keep))
-	record, err := encodeRecord(&r.completion)
+	stored := r.completion
+	stored.Trace = r.service.accounts.Trace(r.caller, r.use(stored.ID), &r.watch)
+	record, err := encodeRecord(&stored)
 	if err == nil && len(record) > most {
-		short := r.completion
+		short := stored
 		short.Logprobs, short.Thought = nil, ""
 		short.More = slices.Clone(short.More)
 		for i := range short.More {

@@ -176,16 +176,15 @@ func (s *Service) GetTurn(ctx context.Context, caller accounts.Caller, id string
 	return t, input, output, err
 }
 
-// StoredTurn is a turn of a list, with the items of its output where they are asked
-// for.
+// StoredTurn is a turn of a list, with its items where they are asked for.
 type StoredTurn struct {
 	Turn
-	Output []Item
+	Input, Output []Item
 }
 
 // ListTurns returns a page of the stored turns, 1 to [MaxPage], by the time of their
 // creation. It reads them in one transaction.
-func (s *Service) ListTurns(ctx context.Context, caller accounts.Caller, p page.Params, withOutput bool) (turns page.Page[StoredTurn], err error) {
+func (s *Service) ListTurns(ctx context.Context, caller accounts.Caller, p page.Params, withItems bool) (turns page.Page[StoredTurn], err error) {
 	if p, err = page.Within(p, MaxPage, "resp"); err != nil {
 		return turns, err
 	}
@@ -205,8 +204,8 @@ func (s *Service) ListTurns(ctx context.Context, caller accounts.Caller, p page.
 			return StoredTurn{Turn: r.turn(strings.TrimPrefix(string(e.Key), turnPrefix))}, true, nil
 		})
 		for i := range turns.Items {
-			if err == nil && withOutput {
-				_, turns.Items[i].Output, err = readItems(tx, &turns.Items[i].Turn)
+			if err == nil && withItems {
+				turns.Items[i].Input, turns.Items[i].Output, err = readItems(tx, &turns.Items[i].Turn)
 			}
 		}
 		return err

@@ -14,6 +14,7 @@ type accounting interface {
 	Running(ctx context.Context, c accounts.Caller) (context.Context, func())
 	Charge(ctx context.Context, c accounts.Caller, use accounts.Use, also func(storage.Tx) error) (accounts.Entry, error)
 	ChargeCut(ctx context.Context, c accounts.Caller, use accounts.Use)
+	Trace(c accounts.Caller, use accounts.Use, watch *accounts.Stopwatch) accounts.Trace
 }
 
 // free is the accounting of a service without accounts: nobody is charged, and nothing
@@ -23,6 +24,10 @@ type free struct{}
 func (free) Afford(context.Context, accounts.Caller) error { return nil }
 
 func (free) AffordMore(context.Context, accounts.Caller, accounts.Use) error { return nil }
+
+func (free) Trace(accounts.Caller, accounts.Use, *accounts.Stopwatch) accounts.Trace {
+	return accounts.Trace{}
+}
 
 func (free) Running(ctx context.Context, _ accounts.Caller) (context.Context, func()) {
 	return ctx, func() {}

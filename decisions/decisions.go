@@ -107,6 +107,7 @@ const MaxCalls = 512
 // leaves less than 1/128 of it free; and those of the model. All calls of the model
 // have ended when Decide returns.
 func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (*Response, error) {
+	watch := accounts.NewStopwatch(s.now)
 	info, err := s.decider(req.Model)
 	if err != nil {
 		return nil, err
@@ -155,7 +156,7 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	}
 	also := c.Claim.Doing()
 	if kept {
-		write := s.keep(req, p, resp)
+		write := s.keep(req, p, resp, s.accounts.Trace(c, use(info, resp.Usage.InputTokens), &watch))
 		also = func(tx storage.Tx) error {
 			if err := write(tx); err != nil {
 				return err

@@ -46,6 +46,7 @@ type Kept struct {
 	Response
 	Labels   []Label // in the order of the questions
 	Metadata map[string]string
+	Trace    accounts.Trace
 }
 
 // Label is the right answer to a question of a stored decision, as that of a
@@ -86,7 +87,7 @@ func checkKept(req *Request, p *parsed) error {
 
 // keep returns what stores a decision in the transaction of its charge, and sets its
 // ID.
-func (s *Service) keep(req *Request, p *parsed, resp *Response) func(storage.Tx) error {
+func (s *Service) keep(req *Request, p *parsed, resp *Response, trace accounts.Trace) func(storage.Tx) error {
 	resp.ID = s.newID("dec")
 	record := newKeptRecord(req, p, resp)
 	if req.Tags != nil {
@@ -96,7 +97,7 @@ func (s *Service) keep(req *Request, p *parsed, resp *Response) func(storage.Tx)
 		}
 		maps.Copy(record.Metadata, req.Tags(resp))
 	}
-	record.CreatedAt = s.now().Unix()
+	record.CreatedAt, record.Trace = s.now().Unix(), trace
 	return func(tx storage.Tx) error { return storage.SetJSON(tx, keptKey(resp.ID), record) }
 }
 

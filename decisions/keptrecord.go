@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/internal/generation"
 )
 
@@ -21,6 +22,7 @@ type keptRecord struct {
 	Metadata    map[string]string          `json:"metadata,omitempty"`
 	Ordered     bool                       `json:"ordered,omitempty"`
 	Abstains    bool                       `json:"abstains,omitempty"`
+	Trace       accounts.Trace             `json:"trace,omitzero"`
 }
 
 type questionRecord struct {
@@ -80,7 +82,7 @@ func (r *questionRecord) parse() (question, error) {
 
 // kept returns the decision with an ID.
 func (r *keptRecord) kept(id string) (*Kept, error) {
-	k := &Kept{ID: id, CreatedAt: r.CreatedAt, State: r.State, Images: r.Images, Metadata: generation.MetadataOrEmpty(r.Metadata),
+	k := &Kept{ID: id, CreatedAt: r.CreatedAt, State: r.State, Images: r.Images, Metadata: generation.MetadataOrEmpty(r.Metadata), Trace: r.Trace,
 		Response: Response{ID: id, Model: r.Model, Ordered: r.Ordered, Abstains: r.Abstains, Usage: Usage{InputTokens: r.InputTokens}}}
 	for i := range r.Questions {
 		q, err := r.Questions[i].parse()

@@ -23,6 +23,7 @@ func (t *turn) end(ctx context.Context, err error) {
 	r.CompletedAt = t.o.Now().Unix()
 	usage := t.meter.Usage()
 	r.Usage = &usage
+	r.Trace = t.o.Accounts.Trace(t.caller, t.use(), &t.watch)
 	t.saving.charged = true
 	ctx = context.WithoutCancel(ctx)
 	r.events = t.emitter.sequence

@@ -24,6 +24,9 @@ func (s *Service) List(ctx context.Context, caller accounts.Caller, p page.Param
 		} else {
 			r, err = newResponse(t.Turn, t.Output)
 		}
+		if err == nil {
+			r.Input = t.Input
+		}
 		if fault.Is(err, fault.NotFound) {
 			continue // deleted meanwhile
 		}

@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/model"
@@ -20,6 +21,8 @@ type body struct {
 	Events      int          `json:"events,omitempty"`
 	Truncated   int          `json:"truncated,omitempty"`
 	Echo        Echo         `json:"echo"`
+
+	Trace accounts.Trace `json:"trace,omitzero"`
 }
 
 type errorRecord struct {
@@ -30,7 +33,7 @@ type errorRecord struct {
 func (r *Response) encodeBody() (json.RawMessage, error) {
 	b := body{
 		CreatedAt: r.CreatedAt, CompletedAt: r.CompletedAt, Status: r.Status, Incomplete: r.Incomplete,
-		Events: r.events, Truncated: r.Truncated, Echo: r.Echo,
+		Events: r.events, Truncated: r.Truncated, Echo: r.Echo, Trace: r.Trace,
 	}
 	if r.Error != nil {
 		b.Error = &errorRecord{r.Error.Code, r.Error.Message}
@@ -50,7 +53,7 @@ func newResponse(t conversations.Turn, output []conversations.Item) (*Response, 
 	r := &Response{
 		ID: t.ID, Conversation: t.Conversation,
 		CreatedAt: b.CreatedAt, CompletedAt: b.CompletedAt, Status: b.Status, Incomplete: b.Incomplete,
-		Output: output, Echo: b.Echo, Truncated: b.Truncated, events: b.Events,
+		Output: output, Echo: b.Echo, Truncated: b.Truncated, Trace: b.Trace, events: b.Events,
 	}
 	if b.Error != nil {
 		r.Error = &Error{Code: b.Error.Code, Message: b.Error.Message}

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
@@ -22,6 +23,7 @@ func (r *Response) skeleton() *Response {
 	s := *r
 	s.Status, s.Output, s.Usage = InProgress, nil, nil
 	s.CompletedAt, s.Error, s.Incomplete = 0, nil, ""
+	s.Trace = accounts.Trace{Key: r.Trace.Key}
 	return &s
 }
 

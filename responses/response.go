@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -30,13 +31,15 @@ type Response struct {
 	CreatedAt    int64 // Unix seconds
 	CompletedAt  int64 // Unix seconds, 0 until the turn has ended
 	Status       Status
-	Error        *Error // of a turn that failed or was cancelled
-	Truncated    int    // items that were left out of the prompt for its length
-	Incomplete   string // why a completed turn is cut short: empty or [MaxOutputTokens]
+	Error        *Error               // of a turn that failed or was cancelled
+	Truncated    int                  // items that were left out of the prompt for its length
+	Incomplete   string               // why a completed turn is cut short: empty or [MaxOutputTokens]
+	Input        []conversations.Item // of a response in a list; nil in any other
 	Output       []conversations.Item
 	Usage        *model.Usage // nil until the turn has ended
 
-	Echo Echo
+	Echo  Echo
+	Trace accounts.Trace // its key from the beginning, the rest once the turn has ended
 
 	events int // number of the first of its last events; 0 where it is not known
 }

@@ -30,6 +30,7 @@ type turn struct {
 	response *Response
 	emitter  emitter
 	meter    generation.Meter // of all calls of the model
+	watch    accounts.Stopwatch
 
 	cancel context.CancelCauseFunc // ends the turn while it runs; written by run and detach
 }
@@ -150,6 +151,7 @@ func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Reques
 	return &turn{
 		Service: s,
 		asked:   asked{caller: caller, req: req, settings: settings, schema: compiled, info: info},
+		watch:   accounts.NewStopwatch(s.o.Now),
 		origin:  origin{place: place{release: func() {}, keep: func() bool { return true }}},
 		saving:  saving{enabled: req.stored() && !caller.ZeroDataRetention},
 	}, nil
@@ -171,7 +173,7 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 	}
 	t.response = &Response{
 		ID: t.o.NewID("resp"), Conversation: t.parent.Conversation, CreatedAt: t.o.Now().Unix(),
-		Status: InProgress, Echo: t.req.echo(t.saving.enabled),
+		Status: InProgress, Echo: t.req.echo(t.saving.enabled), Trace: accounts.Trace{Key: t.caller.Key},
 	}
 	if err := t.fit(ctx); err != nil {
 		return err
@@ -351,6 +353,9 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 		}
 		if err := t.show(ctx); err != nil {
 			return "", err
+		}
+		if _, started := event.(model.Started); !started && !req.Whole {
+			t.watch.Token()
 		}
 		switch e := event.(type) {
 		case model.Logprobs:

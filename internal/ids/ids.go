@@ -54,3 +54,11 @@ func (c *Clock) New(prefix string) string {
 	rand.Read(b[8:])
 	return prefix + "_" + encoding.EncodeToString(b[:])
 }
+
+// Before returns a cursor that stands where an ID with the prefix that is made at a
+// time would be: IDs made earlier sort before it.
+func Before(prefix string, at time.Time) string {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(max(at.UnixMilli(), 0))<<16)
+	return prefix + "_" + encoding.EncodeToString(b[:])
+}
