@@ -8,24 +8,6 @@ import (
 	"github.com/seed-506d8e5d/svc/chat"
 )
 
-func (c *Console) completionsPage(v *request) error {
-	if v.find(strings.TrimSpace(v.r.FormValue("q"))) {
-		return nil
-	}
-	result, err := search(v,
-		func(p svc.Page) (svc.List[chat.Completion], error) {
-			return c.service.ChatCompletions(v.ctx(), v.caller, chat.Filter{}, p)
-		},
-		func(completion chat.Completion) string { return completion.ID },
-		func(completion chat.Completion, words string) bool {
-			return has(words, completion.Model, answerOf(completion)) || hasTag(words, completion.Metadata)
-		})
-	if err != nil {
-		return err
-	}
-	return v.render("completions", "Completions", result)
-}
-
 func answerOf(completion chat.Completion) string {
 	if completion.Content != nil {
 		return *completion.Content
@@ -91,5 +73,5 @@ func (c *Console) deleteCompletion(v *request) error {
 	if err := c.service.DeleteChatCompletion(v.ctx(), v.caller, v.r.PathValue("id")); err != nil {
 		return err
 	}
-	return v.redirect("/completions")
+	return v.redirect("/log")
 }

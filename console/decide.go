@@ -60,6 +60,7 @@ type questionForm struct {
 // answerView is an answer as bars.
 type answerView struct {
 	Name, Type string
+	Asked      string // of a stored decision: the question's instructions
 	Verdict    string // the answer in a word
 	Confidence float64
 	Bars       []bar

@@ -47,7 +47,7 @@ func newest(r *http.Request) svc.Page {
 // search is for something else.
 func (v *request) find(query string) bool {
 	for prefix, path := range map[string]string{
-		"conv_": "/conversations/", "resp_": "/responses/", "chatcmpl_": "/completions/", "file_": "/files/", "batch_": "/batches/",
+		"conv_": "/conversations/", "resp_": "/responses/", "chatcmpl_": "/completions/", "file_": "/files/", "batch_": "/batches/", "dec_": "/decisions/",
 	} {
 		if strings.HasPrefix(query, prefix) {
 			_ = v.redirect(path + url.PathEscape(query))

@@ -167,7 +167,7 @@ func TestNobodyElsesObjects(t *testing.T) {
 			t.Errorf("%s: %d, want 404: %s", path, status, page)
 		}
 	}
-	for _, path := range []string{"/responses", "/labels", "/labels?question=team&labels=missing", "/batches", "/webhooks"} {
+	for _, path := range []string{"/log", "/labels", "/labels?question=team&labels=missing", "/batches", "/webhooks"} {
 		if _, page := d.get(path); strings.Contains(page, mine) || strings.Contains(page, kept) || strings.Contains(page, batch) || strings.Contains(page, hook) {
 			t.Errorf("%s has another organization's objects", path)
 		}
@@ -281,7 +281,7 @@ func TestWrongKeysAreSlowedDown(t *testing.T) {
 func BenchmarkPages(b *testing.B) {
 	for _, stored := range []int{100, 20_000} {
 		service, handler, cookie := filled(b, stored)
-		for _, path := range []string{"/responses", "/conversations", "/usage"} {
+		for _, path := range []string{"/log", "/conversations", "/usage"} {
 			b.Run(fmt.Sprintf("%s/%d", path, stored), func(b *testing.B) {
 				for b.Loop() {
 					r := httptest.NewRequest("GET", "/console"+path, nil)

@@ -50,6 +50,11 @@ func parsePages(prefix string) (pages, error) {
 		"tokens":  func(s accounts.Sums) int64 { return s.InputTokens + s.OutputTokens },
 		"list":    func(all ...any) []any { return all },
 		"query":   url.QueryEscape,
+		"span":    spanText,
+		"head":    headline,
+		"day":     func(unix int64) string { return time.Unix(unix, 0).UTC().Format("Jan 2") },
+		"clock":   func(unix int64) string { return time.Unix(unix, 0).UTC().Format("15:04:05") },
+		"add":     func(a, b int) int { return a + b },
 	}
 	layout, err := template.New("layout").Funcs(functions).ParseFS(templates, "templates/layout.html", "templates/parts.html")
 	if err != nil {
@@ -104,6 +109,25 @@ func sizeText(n int64) string {
 		return fmt.Sprintf("%.1f MiB", float64(n)/unit/unit)
 	}
 	return fmt.Sprintf("%.2f GiB", float64(n)/unit/unit/unit)
+}
+
+// headline is the first line of a text that has one, cut to be recognized.
+func headline(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return clip(maxLine, line)
+}
+
+// spanText writes milliseconds as people read them, and nothing for none.
+func spanText(ms int64) string {
+	switch {
+	case ms <= 0:
+		return ""
+	case ms < 1000:
+		return fmt.Sprintf("%d ms", ms)
+	case ms < 100_000:
+		return fmt.Sprintf("%.2f s", float64(ms)/1000)
+	}
+	return (time.Duration(ms) * time.Millisecond).Round(time.Second).String()
 }
 
 // action answers a request: it writes an answer, or writes nothing and returns an
@@ -202,9 +226,9 @@ type view struct {
 	Title                     string
 	Page                      string // its place in the navigation
 	Token                     string
+	Nav                       []navGroup
 	SignedIn, Admin, CanAdmin bool
 	Person                    *signon.Person // who has signed in at the provider
-	Batches, Webhooks         bool           // there are such pages
 	Data                      any
 }
 
@@ -213,8 +237,7 @@ func (v *request) render(name, title string, data any) error {
 	var body bytes.Buffer
 	err := v.c.pages[name].ExecuteTemplate(&body, "layout", view{
 		Title: title, Page: cmp.Or(v.place, name), Token: v.session.Token,
-		SignedIn: v.session.calls(), Person: v.session.Person, Admin: v.admin, CanAdmin: v.c.opts.AdminKey != "", Data: data,
-		Batches: v.c.opts.Batches != nil, Webhooks: v.c.opts.Webhooks != nil,
+		Nav: v.navigation(cmp.Or(v.place, name)), SignedIn: v.session.calls(), Person: v.session.Person, Admin: v.admin, CanAdmin: v.c.opts.AdminKey != "", Data: data,
 	})
 	if err != nil {
 		return err

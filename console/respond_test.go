@@ -80,7 +80,7 @@ func TestAPageThatIsLoadedAgainFollowsItsTurn(t *testing.T) {
 	id := d.begun(stream)
 	stream.Close()
 
-	if _, page := d.get("/responses"); !strings.Contains(page, id) || !strings.Contains(page, "in_progress") {
+	if _, page := d.get("/log"); !strings.Contains(page, id) || !strings.Contains(page, "in_progress") {
 		t.Errorf("the turn is not listed as running: %s", page)
 	}
 	for path, links := range map[string]int{"/respond?response=" + id: 0, "/responses/" + id: 0} {

@@ -18,7 +18,7 @@ func prepare(v visitor) {
 	v.do(chromedp.Evaluate(`Promise.all([
 	  fetch("/v1/responses", {method: "POST", headers: {Authorization: "Bearer `+v.key+`"}, body: JSON.stringify({model: "svc-preview", input: "The warehouse in Antwerp closes at eight. It opens at nine."})}),
 	  fetch("/v1/chat/completions", {method: "POST", headers: {Authorization: "Bearer `+v.key+`"}, body: JSON.stringify({model: "svc-preview", store: true, messages: [{role: "user", content: "When do you open?"}]})}),
-	  fetch("/v1/systemone", {method: "POST", headers: {Authorization: "Bearer `+v.key+`"}, body: JSON.stringify({model: "svc-snap-preview", state: "I was charged twice.", questions: {unhappy: {type: "noul", instructions: "Is the customer unhappy?"}}})}),
+	  fetch("/v1/systemone", {method: "POST", headers: {Authorization: "Bearer `+v.key+`"}, body: JSON.stringify({model: "svc-snap-preview", store: true, state: "I was charged twice.", questions: {unhappy: {type: "noul", instructions: "Is the customer unhappy?"}}})}),
 	]).then((all) => all.map((one) => one.status).join())`, nil, awaited))
 	v.do(chromedp.Evaluate(`(() => {
 	  const form = new FormData();
@@ -36,11 +36,11 @@ func everyPage(v visitor) []place {
 	v.Helper()
 	pages := []place{
 		{"decide", "/decide"}, {"respond", "/respond"}, {"files", "/files"}, {"conversations", "/conversations"},
-		{"responses", "/responses"}, {"completions", "/completions"}, {"usage", "/usage"},
+		{"log", "/log"}, {"log-search", "/log?q=warehouse&latency=1"}, {"usage", "/usage"},
 		{"organizations", "/admin/organizations"}, {"all-usage", "/admin/usage"}, {"keys", "/admin/keys"}, {"audit", "/admin/audit"}, {"system", "/admin/system"},
 	}
-	for _, list := range []place{{"file", "/files"}, {"conversation", "/conversations"}, {"response", "/responses"},
-		{"completion", "/completions"}, {"organization", "/admin/organizations"}, {"key", "/admin/keys"}} {
+	for _, list := range []place{{"file", "/files"}, {"conversation", "/conversations"}, {"response", "/log?kind=response"},
+		{"completion", "/log?kind=completion"}, {"decision", "/log?kind=decision"}, {"organization", "/admin/organizations"}, {"key", "/admin/keys"}} {
 		v.open(list.path)
 		var href string
 		v.do(chromedp.Evaluate(`document.querySelector("main li a, main tbody a").getAttribute("href")`, &href))

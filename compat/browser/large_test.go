@@ -56,24 +56,28 @@ func TestLargeStore(t *testing.T) {
 
 // lists are the pages of lists, searches and sums.
 var lists = []string{
-	"/decide", "/respond", "/files", "/conversations", "/responses", "/completions", "/usage", "/usage?measure=tokens",
-	"/responses?q=nothing+has+these+words", "/conversations?q=nothing", "/completions?q=nothing+has+these+words",
+	"/decide", "/respond", "/files", "/conversations", "/log", "/log?kind=completion", "/log?status=failed", "/log?from=2020-01-01&to=2026-01-01", "/usage", "/usage?measure=tokens",
+	"/log?q=nothing+has+these+words", "/conversations?q=nothing", "/log?kind=completion&q=nothing+has+these+words",
 	"/admin/organizations", "/admin/organizations/org_default", "/admin/organizations/org_default/usage",
 	"/admin/usage", "/admin/keys", "/admin/audit", "/admin/system",
 }
 
-var firstLink = regexp.MustCompile(`<(?:td|li)[^>]*>\s*<a href="/console([^"]+)"`)
+var firstLink = regexp.MustCompile(`<(?:td|th|li)[^>]*>\s*<a href="/console([^"]+)"`)
 
 // singles are the pages of the newest objects of lists, and the second page of each.
 func singles(t *testing.T, c session, s server) (all []string) {
 	t.Helper()
-	for _, list := range []string{"/conversations", "/responses", "/completions", "/usage"} {
+	for _, list := range []string{"/conversations", "/log?kind=response", "/log?kind=completion", "/usage"} {
 		page := c.get(t, s.url+"/console"+list)
 		if m := firstLink.FindStringSubmatch(page); m != nil {
 			all = append(all, m[1])
 		}
-		if m := regexp.MustCompile(`<p class="more"><a href="([^"]+)"`).FindStringSubmatch(page); m != nil {
-			all = append(all, list+strings.ReplaceAll(strings.TrimSuffix(m[1], "#ledger"), "&amp;", "&"))
+		if m := regexp.MustCompile(`<a href="([^"]+)" rel="next"`).FindStringSubmatch(page); m != nil {
+			next := strings.ReplaceAll(strings.TrimSuffix(m[1], "#ledger"), "&amp;", "&")
+			if strings.HasPrefix(next, "?") {
+				next = list + next
+			}
+			all = append(all, strings.TrimPrefix(next, "/console"))
 		}
 	}
 	for _, path := range all {

@@ -112,8 +112,9 @@ func TestRespond(t *testing.T) {
 	v.says(".remembered a", "And when does it open?")
 	v.click(".remembered li:first-child a")
 	v.until(`document.querySelectorAll(".turn").length === 2`)
-	v.open("/responses")
-	v.says(".tree .depth1", "completed")
+	v.open("/log")
+	v.says(".log tbody tr:first-child .said", "And when does it open?")
+	v.says(".log tbody tr:first-child", "completed")
 	v.open("/conversations")
 	v.says("td", "conv_")
 }

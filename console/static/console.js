@@ -56,17 +56,30 @@ function nodesOf(html) {
 }
 
 // load puts in the pieces below root that are marked with where they come from,
-// and asks again for those that come back marked.
+// and asks again for those that come back marked. What has not changed stays as it is,
+// and nothing is asked for while nobody looks at the page.
 function load(root) {
-  for (const place of root.querySelectorAll("[data-load]")) {
-    setTimeout(async () => {
-      const answer = await fetch(place.dataset.load, { headers: asked });
-      const parent = place.parentNode;
-      if (!parent) return; // it was removed meanwhile
-      place.replaceWith(nodesOf(await answer.text()));
-      load(parent);
-    }, Number(place.dataset.delay || 0));
-  }
+  for (const place of root.querySelectorAll("[data-load]")) fill(place);
+}
+
+const shown = new WeakMap(); // the HTML of pieces that are asked for again and again
+
+function fill(place) {
+  setTimeout(async () => {
+    if (document.hidden && place.dataset.delay) return fill(place);
+    const answer = await fetch(place.dataset.load, { headers: asked }).catch(() => null);
+    if (!place.parentNode) return; // it was removed meanwhile
+    if (!answer) return place.dataset.delay ? fill(place) : undefined; // its link is still there
+    const html = await answer.text();
+    if (shown.get(place) === html) return fill(place);
+    const nodes = [...nodesOf(html).children];
+    place.replaceWith(...nodes);
+    for (const node of nodes) {
+      shown.set(node, html);
+      if ("load" in node.dataset) fill(node);
+      load(node);
+    }
+  }, Number(place.dataset.delay || 0));
 }
 
 // replace sends a form, and puts the answer in the place that the form names.
