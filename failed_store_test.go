@@ -26,7 +26,8 @@ type dying struct {
 	storage.Store
 	failed atomic.Bool // for good
 
-	mute    atomic.Bool   // the next turn is stored, nobody is told so, and the store is away for a while
+	mute    atomic.Bool   // the next write of watched is made, nobody is told so, and the store is away for a while
+	watched string        // what its key begins with
 	away    time.Duration // that while
 	backAt  atomic.Int64  // Unix milliseconds
 	unknown atomic.Int64  // writes whose fate nobody was told
@@ -47,24 +48,31 @@ func (f *dying) Update(ctx context.Context, ns storage.Namespace, fn func(storag
 		f.unknown.Add(1)
 		return storage.ErrInDoubt
 	}
-	turn := false
-	err := f.Store.Update(ctx, ns, func(tx storage.Tx) error { return fn(&watchedTx{tx, &turn}) })
-	if err == nil && turn && f.mute.Swap(false) {
+	wrote := false
+	err := f.Store.Update(ctx, ns, func(tx storage.Tx) error { return fn(&watchedTx{tx, f.watched, &wrote}) })
+	if err == nil && wrote && f.mute.Swap(false) {
 		f.backAt.Store(time.Now().Add(f.away).UnixMilli())
 		return storage.ErrInDoubt
 	}
 	return err
 }
 
-// watchedTx notes that a transaction writes the head of a conversation, as that does
-// which stores a turn that has completed.
+// The keys that a transaction writes which stores a turn that has completed, and one
+// which charges.
+const (
+	headKeys   = "v/h/"
+	chargeKeys = "a/c/"
+)
+
+// watchedTx notes that a transaction writes a key that begins so.
 type watchedTx struct {
 	storage.Tx
-	turn *bool
+	prefix string
+	wrote  *bool
 }
 
 func (tx *watchedTx) Set(key, value []byte) error {
-	*tx.turn = *tx.turn || strings.HasPrefix(string(key), "v/h/")
+	*tx.wrote = *tx.wrote || strings.HasPrefix(string(key), tx.prefix)
 	return tx.Tx.Set(key, value)
 }
 
@@ -115,7 +123,7 @@ func TestNothingIsGeneratedForAStoreThatHasFailed(t *testing.T) {
 func TestATurnWhoseCommitStaysUnknownIsChargedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		store := &dying{Store: memstore.New(), away: 25 * time.Second}
+		store := &dying{Store: memstore.New(), watched: headKeys, away: 25 * time.Second}
 		defer store.Close()
 		service, err := svc.New(t.Context(), svc.Options{Store: store, Backend: modeltest.New(modeltest.Text("Done.")), Logger: slog.New(slog.DiscardHandler)})
 		is.NoErr(err)
@@ -148,5 +156,34 @@ func TestATurnWhoseCommitStaysUnknownIsChargedOnce(t *testing.T) {
 			}
 		}
 		is.Equal(charges, 1)
+	})
+}
+
+// TestAChatThatIsLeftIsChargedOnce though nobody knows for longer than it is tried
+// whether the charge was written.
+func TestAChatThatIsLeftIsChargedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		store := &dying{Store: memstore.New(), watched: chargeKeys, away: 25 * time.Second}
+		defer store.Close()
+		service, err := svc.New(t.Context(), svc.Options{Store: store, Backend: thinking{}, Logger: slog.New(slog.DiscardHandler)})
+		is.NoErr(err)
+		defer service.Close()
+		caller, err := service.LocalCaller(t.Context())
+		is.NoErr(err)
+		chunks, err := service.StreamChat(t.Context(), caller, &chat.Request{Model: model.DefaultGenerator, Messages: []chat.Message{{Role: model.User, Content: []chat.Part{chat.Text("quick")}}}})
+		is.NoErr(err)
+		for chunk, err := range chunks {
+			is.NoErr(err)
+			if chunk.Text != "" {
+				store.mute.Store(true)
+				break
+			}
+		}
+		time.Sleep(2 * store.away)
+		is.True(store.unknown.Load() > 10)
+		ledger, err := service.Usage(t.Context(), caller.Organization, svc.Page{})
+		is.NoErr(err)
+		is.Equal(len(ledger.Items), 1)
 	})
 }
