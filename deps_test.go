@@ -19,20 +19,20 @@ const module = "github.com/seed-506d8e5d/svc"
 // Imports run downwards: cmd, httpapi, svc, the domain packages, and what they
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
-	"cmd/svcd": {"", "batches", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "mcpserver", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
+	"cmd/svcd": {"", "batches", "vectorstores", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "mcpserver", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
 		"files", "signon", "telemetry", "webhooks", "internal/background"},
 	"cmd/svcd/internal/cli": {"accounts", "batches", "client", "decisions", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
 		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
 	"console":  {"", "accounts", "batches", "chat", "conversations", "decisions", "fault", "files", "model", "responses", "httpapi", "internal/convert", "internal/jsonout", "internal/seal", "signon", "webhooks"},
 	"examples": {"", "*"},
-	"httpapi":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage", "webhooks"},
+	"httpapi":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage", "vectorstores", "webhooks"},
 
 	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin", "page",
 		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
 	"mcpserver": {"", "fault", "files", "model"},
 
-	"client": {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/convert", "model", "page", "responses", "webhooks", "internal/wire"},
+	"client": {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/convert", "model", "page", "responses", "vectorstores", "webhooks", "internal/wire"},
 
 	"telemetry": {"", "driver", "fault", "files", "internal/status", "model", "responses/websearch", "storage"},
 
@@ -81,6 +81,10 @@ var edges = map[string][]string{
 	"signon":            {"accounts", "fault"},
 	"signon/signontest": {},
 
+	"vectorstores":                {"accounts", "cluster", "fault", "files", "internal/*", "page", "storage", "vectorstores/internal/*"},
+	"vectorstores/internal/chunk": {"model"},
+	"vectorstores/internal/index": {},
+
 	"webhooks": {"accounts", "egress", "fault", "internal/*", "page", "storage"},
 
 	"driver":              {},
@@ -91,7 +95,7 @@ var edges = map[string][]string{
 	"internal/admission":  {"fault"},
 	"internal/cpu":        {},
 	"internal/wire":       {"fault", "internal/jsonin", "internal/jsonout"},
-	"internal/convert":    {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/generation", "internal/jsonout", "model", "page", "responses", "webhooks", "internal/wire"},
+	"internal/convert":    {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/generation", "internal/jsonout", "model", "page", "responses", "vectorstores", "webhooks", "internal/wire"},
 	"internal/format":     {"storage"},
 	"internal/generation": {"fault", "internal/jsonout", "internal/schema", "model"},
 	"internal/images":     {"fault", "model"},

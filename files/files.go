@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/cluster"
@@ -97,6 +98,8 @@ type Service struct {
 	queue   *queue
 	expiry  *expiry
 
+	onRemove atomic.Pointer[func(storage.Tx, string) error]
+
 	stop    context.CancelFunc // ends the background goroutines
 	running sync.WaitGroup     // of them
 }
@@ -147,6 +150,11 @@ func New(o Options) (*Service, error) {
 	s.running.Go(func() { s.expire(ctx) })
 	return s, nil
 }
+
+// OnRemove has fn called in each transaction that removes a file, with its ID, to remove
+// what others keep of the file. An error of fn is that of the removal. It replaces the
+// function of an earlier call.
+func (s *Service) OnRemove(fn func(tx storage.Tx, id string) error) { s.onRemove.Store(&fn) }
 
 // Close ends the background work and waits for it. An extraction that runs is
 // interrupted; the next start does it again. Closing twice is no error.

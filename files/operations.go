@@ -94,6 +94,11 @@ func (s *Service) remove(ctx context.Context, ns storage.Namespace, id string) (
 				return err
 			}
 		}
+		if fn := s.onRemove.Load(); fn != nil {
+			if err := (*fn)(tx, id); err != nil {
+				return err
+			}
+		}
 		return errors.Join(tx.Delete(recordKey(id)), tx.Delete(queueKey(id)), tx.Delete(expiryKey(r.Expires, id)))
 	})
 	if err != nil {

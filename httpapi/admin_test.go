@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/batches"
+	"github.com/seed-506d8e5d/svc/vectorstores"
 	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
@@ -55,12 +56,13 @@ func newBareAPI(t testing.TB, options svc.Options, opts Options) *API {
 	service, err := svc.New(t.Context(), options)
 	check(t, err)
 	t.Cleanup(func() {
-		check(t, errors.Join(opts.Webhooks.Close(), service.Close(), options.Store.Close()))
+		check(t, errors.Join(opts.Webhooks.Close(), opts.VectorStores.Close(), service.Close(), options.Store.Close()))
 	})
 	opts.AdminKey = adminKey
 	opts.Logger = options.Logger
 	opts.NewRequestID = func() string { return fmt.Sprintf("req_%d", requests.Add(1)) }
 	opts.Batches, opts.Webhooks = newBatches(service), newWebhooks(service)
+	opts.VectorStores = newVectorStores(service)
 	a := New(service, opts)
 	a.guesses = rate.NewLimiter(rate.Inf, 0) // tests have no time to be slowed down
 	return a
@@ -70,6 +72,11 @@ func newBareAPI(t testing.TB, options svc.Options, opts Options) *API {
 func newBatches(service *svc.Service) *batches.Service {
 	p := service.Parts()
 	return batches.New(batches.Options{Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log})
+}
+
+func newVectorStores(service *svc.Service) *vectorstores.Service {
+	p := service.Parts()
+	return vectorstores.New(vectorstores.Options{Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log})
 }
 
 // newWebhooks returns webhooks that reach a host which does not answer.

@@ -23,6 +23,7 @@ import (
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/admission"
 	"github.com/seed-506d8e5d/svc/internal/ids"
+	"github.com/seed-506d8e5d/svc/vectorstores"
 	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
@@ -69,6 +70,9 @@ type Options struct {
 
 	// Webhooks are served at /v1/webhook_endpoints; nil leaves those routes out.
 	Webhooks *webhooks.Service
+
+	// VectorStores are served at /v1/vector_stores; nil leaves those routes out.
+	VectorStores *vectorstores.Service
 
 	// MCP serves the Model Context Protocol at /mcp (see package mcpserver); nil
 	// leaves the route out.
@@ -212,6 +216,19 @@ func (a *API) routes() map[string]methods {
 		"/v1/batches":                   {"POST": authenticated(a.createBatch), "GET": authenticated(a.listBatches)},
 		"/v1/batches/{batch_id}":        {"GET": authenticated(a.getBatch)},
 		"/v1/batches/{batch_id}/cancel": {"POST": authenticated(a.cancelBatch)},
+
+		"/v1/vector_stores": {"POST": authenticated(a.createVectorStore), "GET": authenticated(a.listVectorStores)},
+		"/v1/vector_stores/{vector_store_id}": {
+			"GET": authenticated(a.getVectorStore), "POST": authenticated(a.updateVectorStore), "DELETE": authenticated(a.deleteVectorStore)},
+		"/v1/vector_stores/{vector_store_id}/search": {"POST": authenticated(a.searchVectorStore)},
+		"/v1/vector_stores/{vector_store_id}/files":  {"POST": authenticated(a.addVectorStoreFile), "GET": authenticated(a.listVectorStoreFiles)},
+		"/v1/vector_stores/{vector_store_id}/files/{file_id}": {
+			"GET": authenticated(a.getVectorStoreFile), "POST": authenticated(a.updateVectorStoreFile), "DELETE": authenticated(a.deleteVectorStoreFile)},
+		"/v1/vector_stores/{vector_store_id}/files/{file_id}/content":             {"GET": authenticated(a.vectorStoreFileContent)},
+		"/v1/vector_stores/{vector_store_id}/file_batches":                        {"POST": authenticated(a.createFileBatch)},
+		"/v1/vector_stores/{vector_store_id}/file_batches/{file_batch_id}":        {"GET": authenticated(a.getFileBatch)},
+		"/v1/vector_stores/{vector_store_id}/file_batches/{file_batch_id}/cancel": {"POST": authenticated(a.cancelFileBatch)},
+		"/v1/vector_stores/{vector_store_id}/file_batches/{file_batch_id}/files":  {"GET": authenticated(a.listFileBatchFiles)},
 
 		"/v1/webhook_event_types": {"GET": authenticated(a.listWebhookEventTypes)},
 		"/v1/webhook_endpoints":   {"POST": authenticated(a.createWebhook), "GET": authenticated(a.listWebhooks)},

@@ -75,6 +75,15 @@ func (c *call) remake(object string, body []byte) error {
 	case prefix == "batch":
 		c.r.SetPathValue("batch_id", object)
 		err = a.getBatch(c)
+	case prefix == "vs":
+		c.r.SetPathValue("vector_store_id", object)
+		err = a.getVectorStore(c)
+	case prefix == "vsfb":
+		c.r.SetPathValue("file_batch_id", object)
+		err = a.getFileBatch(c)
+	case prefix == "file" && c.storeID() != "":
+		c.r.SetPathValue("file_id", object)
+		err = a.getVectorStoreFile(c)
 	case prefix == "file":
 		c.r.SetPathValue("file_id", object)
 		err = a.getFile(c)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -62,6 +63,13 @@ func newOwner(t *testing.T, a *API) owner {
 	t.Cleanup(receiver.Close)
 	o.ids["webhook_endpoint_id"] = make("/v1/webhook_endpoints", `{"name":"`+secret+`","url":"`+receiver.URL+`","event_types":["batch.completed"]}`)["id"].(string)
 	o.ids["delivery_id"] = deliver(t, a, o)
+	o.ids["vector_store_id"] = make("/v1/vector_stores", `{"name":"`+secret+`","metadata":{"a":"`+secret+`"}}`)["id"].(string)
+	batch := make("/v1/vector_stores/"+o.ids["vector_store_id"]+"/file_batches", `{"file_ids":["`+o.ids["file_id"]+`"],"attributes":{"a":"`+secret+`"}}`)
+	o.ids["file_batch_id"] = batch["id"].(string)
+	path := "/v1/vector_stores/" + o.ids["vector_store_id"] + "/files/" + o.ids["file_id"]
+	for strings.Contains(send(a, key, "GET", path, "").Body.String(), `"in_progress"`) {
+		runtime.Gosched() // it is being indexed
+	}
 	return o
 }
 
@@ -175,6 +183,22 @@ var foreignRoutes = map[string]foreign{
 	"POST /v1/webhook_endpoints/{webhook_endpoint_id}/test":                            {`{"event_type":"batch.completed"}`, 404},
 	"GET /v1/webhook_endpoints/{webhook_endpoint_id}/deliveries":                       {"", 404},
 	"POST /v1/webhook_endpoints/{webhook_endpoint_id}/deliveries/{delivery_id}/resend": {"", 404},
+	"POST /v1/vector_stores":                                                           {`{"file_ids":["{file_id}"]}`, 404},
+	"GET /v1/vector_stores":                                                            {"", 200},
+	"GET /v1/vector_stores/{vector_store_id}":                                          {"", 404},
+	"POST /v1/vector_stores/{vector_store_id}":                                         {"{}", 404},
+	"DELETE /v1/vector_stores/{vector_store_id}":                                       {"", 404},
+	"POST /v1/vector_stores/{vector_store_id}/search":                                  {`{"query":"zebra"}`, 404},
+	"POST /v1/vector_stores/{vector_store_id}/files":                                   {`{"file_id":"{file_id}"}`, 404},
+	"GET /v1/vector_stores/{vector_store_id}/files":                                    {"", 404},
+	"GET /v1/vector_stores/{vector_store_id}/files/{file_id}":                          {"", 404},
+	"POST /v1/vector_stores/{vector_store_id}/files/{file_id}":                         {`{"attributes":{}}`, 404},
+	"DELETE /v1/vector_stores/{vector_store_id}/files/{file_id}":                       {"", 404},
+	"GET /v1/vector_stores/{vector_store_id}/files/{file_id}/content":                  {"", 404},
+	"POST /v1/vector_stores/{vector_store_id}/file_batches":                            {`{"file_ids":["{file_id}"]}`, 404},
+	"GET /v1/vector_stores/{vector_store_id}/file_batches/{file_batch_id}":             {"", 404},
+	"GET /v1/vector_stores/{vector_store_id}/file_batches/{file_batch_id}/files":       {"", 404},
+	"POST /v1/vector_stores/{vector_store_id}/file_batches/{file_batch_id}/cancel":     {"", 404},
 	"POST /v1/batches/{batch_id}/cancel":                                               {"", 404},
 	"POST /v1/files":                                                                   {"", 400},
 	"GET /v1/files":                                                                    {"", 200},
@@ -229,7 +253,7 @@ func TestForeignObjects(t *testing.T) {
 		if want.status == 404 && strings.Contains(answer, secret) {
 			t.Errorf("%s: got the owner's data: %s", route, answer)
 		}
-		for _, name := range []string{"response_id", "conversation_id", "item_id", "completion_id", "file_id", "batch_id", "webhook_endpoint_id"} {
+		for _, name := range []string{"response_id", "conversation_id", "item_id", "completion_id", "file_id", "batch_id", "webhook_endpoint_id", "vector_store_id"} {
 			if want.status == 200 && strings.Contains(answer, victim.ids[name]) {
 				t.Errorf("%s: got the owner's %s: %s", route, name, answer)
 			}
@@ -253,7 +277,8 @@ func (o owner) view(t *testing.T, a *API) string {
 	var b strings.Builder
 	for _, pattern := range []string{"/v1/responses/{response_id}", "/v1/responses/{response_id}/input_items",
 		"/v1/chat/completions/{completion_id}", "/v1/chat/completions/{completion_id}/messages", "/v1/conversations/{conversation_id}",
-		"/v1/conversations/{conversation_id}/items/{item_id}", "/v1/files/{file_id}", "/v1/files/{file_id}/content", "/v1/batches/{batch_id}", "/v1/webhook_endpoints/{webhook_endpoint_id}"} {
+		"/v1/conversations/{conversation_id}/items/{item_id}", "/v1/files/{file_id}", "/v1/files/{file_id}/content", "/v1/batches/{batch_id}", "/v1/webhook_endpoints/{webhook_endpoint_id}",
+		"/v1/vector_stores/{vector_store_id}", "/v1/vector_stores/{vector_store_id}/files", "/v1/vector_stores/{vector_store_id}/file_batches/{file_batch_id}"} {
 		w := send(a, o.key, "GET", o.path(t, pattern), "")
 		if w.Code != 200 {
 			t.Errorf("%s: the owner got %d %s", pattern, w.Code, w.Body)

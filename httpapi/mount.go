@@ -21,6 +21,7 @@ const (
 	Embeddings    Interface = "embeddings"
 	Batches       Interface = "batches"
 	Webhooks      Interface = "webhooks"
+	VectorStores  Interface = "vector_stores"
 	MCP           Interface = "mcp" // its tools use the other interfaces
 
 	Health  Interface = "health"  // /healthz and /readyz
@@ -36,7 +37,7 @@ const (
 var places = map[string]Interface{
 	"systemone": Decisions, "decisions": Decisions, "rerank": Decisions, "calibrations": Decisions,
 	"responses": Responses, "chat": Chat, "completions": Chat, "messages": Messages, "embeddings": Embeddings,
-	"conversations": Conversations, "files": Files, "models": Models, "batches": Batches, "webhook_endpoints": Webhooks, "webhook_event_types": Webhooks,
+	"conversations": Conversations, "files": Files, "models": Models, "batches": Batches, "webhook_endpoints": Webhooks, "webhook_event_types": Webhooks, "vector_stores": VectorStores,
 	"mcp":     MCP,
 	"healthz": Health, "readyz": Health, "openapi.json": OpenAPI, "admin": Admin, "metrics": Admin,
 }
@@ -62,7 +63,7 @@ func (a *API) checkOnly() {
 // what serves it.
 func (a *API) serves(path string) bool {
 	switch is := interfaceOf(path); {
-	case is == Batches && a.opts.Batches == nil, is == Webhooks && a.opts.Webhooks == nil:
+	case is == Batches && a.opts.Batches == nil, is == Webhooks && a.opts.Webhooks == nil, is == VectorStores && a.opts.VectorStores == nil:
 		return false
 	}
 	return a.opts.Only == nil || slices.Contains(a.opts.Only, interfaceOf(path))

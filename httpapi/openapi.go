@@ -23,7 +23,7 @@ func (a *API) describe(c *call) error {
 			prefix = mounted
 		}
 	}
-	if prefix == "" && a.opts.Only == nil && a.opts.Batches != nil && a.opts.Webhooks != nil {
+	if prefix == "" && a.opts.Only == nil && a.opts.Batches != nil && a.opts.Webhooks != nil && a.opts.VectorStores != nil {
 		writeBody(c.w, 200, openAPI)
 		return nil
 	}

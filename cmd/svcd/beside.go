@@ -7,6 +7,7 @@ import (
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/batches"
 	"github.com/seed-506d8e5d/svc/mcpserver"
+	"github.com/seed-506d8e5d/svc/vectorstores"
 	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
@@ -14,6 +15,7 @@ import (
 type beside struct {
 	batches  *batches.Service
 	webhooks *webhooks.Service
+	stores   *vectorstores.Service
 	mcp      *mcpserver.Server
 }
 
@@ -30,6 +32,9 @@ func (c config) beside(service *svc.Service) *beside {
 			},
 		}),
 		webhooks: webhooks.New(webhooks.Options{Store: p.Store, Accounts: p.Accounts, Log: p.Log, Guard: webhooks.Guard(c.models.webhookHosts)}),
+		stores: vectorstores.New(vectorstores.Options{
+			Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log,
+		}),
 	}
 	if c.mcp {
 		b.mcp = mcpserver.New(mcpserver.Options{Service: service, Version: moduleVersion(), Log: p.Log})
@@ -42,5 +47,5 @@ func (b *beside) close() error {
 	if b == nil {
 		return nil
 	}
-	return errors.Join(b.batches.Close(), b.webhooks.Close())
+	return errors.Join(b.batches.Close(), b.webhooks.Close(), b.stores.Close())
 }

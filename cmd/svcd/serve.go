@@ -87,7 +87,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 		beside = c.beside(service)
 		options := httpapi.Options{
 			Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, MaxStreams: c.maxStreams, Metrics: observer.Metrics(), Ready: ctx.Err,
-			Batches: beside.batches, Webhooks: beside.webhooks, Authenticate: authenticate(service, people),
+			Batches: beside.batches, Webhooks: beside.webhooks, VectorStores: beside.stores, Authenticate: authenticate(service, people),
 		}
 		if beside.mcp != nil {
 			options.MCP = beside.mcp

@@ -28,6 +28,7 @@ var (
 		DecisionRequest{}, DecisionListRequest{}, RerankRequest{}, CalibrationRequest{}, EmbeddingRequest{}, MetadataRequest{}, BatchRequest{},
 		LabelsRequest{},
 		WebhookRequest{}, WebhookUpdate{}, WebhookRotation{}, WebhookTestRequest{},
+		VectorStoreRequest{}, VectorStoreUpdate{}, VectorStoreFileRequest{}, VectorStoreFileUpdate{}, FileBatchRequest{}, SearchRequest{},
 		ResponseRequest{}, CompactionRequest{}, ChatRequest{}, CompletionRequest{}, MessagesRequest{},
 		OrganizationRequest{}, OrganizationUpdate{}, CreditsRequest{}, KeyRequest{}, KeyUpdate{},
 	}
@@ -36,24 +37,26 @@ var (
 		Response{}, Compacted{}, ResponseEvent{}, List[Item]{}, ChatCompletion{}, List[ChatCompletion]{}, ChatChunk{}, List[StoredMessage]{}, TextCompletion{},
 		MessagesMessage{}, MessagesTokens{}, MessagesModels{}, MessagesError{},
 		Conversation{}, List[File]{}, List[Batch]{}, BatchLine{},
+		List[VectorStore]{}, List[VectorStoreFile]{}, VectorStoreContent{}, FileBatch{}, SearchResults{},
 		List[WebhookEndpoint]{}, List[WebhookDelivery]{}, WebhookTest{}, WebhookEventTypes{}, WebhookEvent{}, List[Organization]{}, List[UsageRecord]{}, List[APIKey]{}, List[AuditEntry]{}, Status{}, Error{}, DecisionError{},
 	}
 
 	// byHand are the types that read or write themselves, by the names of their schemas.
 	byHand = map[reflect.Type]string{
-		reflect.TypeFor[DecisionQuestion]():   "DecisionQuestion",
-		reflect.TypeFor[CalibratedQuestion](): "CalibratedQuestion",
-		reflect.TypeFor[RerankDocument]():     "RerankDocument",
-		reflect.TypeFor[EmbedTexts]():         "EmbedTexts",
-		reflect.TypeFor[Vector]():             "Vector",
-		reflect.TypeFor[ImageData]():          "ImageData",
-		reflect.TypeFor[ChoiceValue]():        "ChoiceValue",
-		reflect.TypeFor[InputItem]():          "ResponseInputItem",
-		reflect.TypeFor[ResponseTool]():       "ResponseToolInput",
-		reflect.TypeFor[ResponseToolChoice](): "ResponseToolChoice",
-		reflect.TypeFor[LogitBias]():          "LogitBias",
-		reflect.TypeFor[DataURL]():            "DataURL",
-		reflect.TypeFor[Prompt]():             "Prompt",
+		reflect.TypeFor[DecisionQuestion]():      "DecisionQuestion",
+		reflect.TypeFor[CalibratedQuestion]():    "CalibratedQuestion",
+		reflect.TypeFor[RerankDocument]():        "RerankDocument",
+		reflect.TypeFor[EmbedTexts]():            "EmbedTexts",
+		reflect.TypeFor[Vector]():                "Vector",
+		reflect.TypeFor[ImageData]():             "ImageData",
+		reflect.TypeFor[ChoiceValue]():           "ChoiceValue",
+		reflect.TypeFor[InputItem]():             "ResponseInputItem",
+		reflect.TypeFor[ResponseTool]():          "ResponseToolInput",
+		reflect.TypeFor[ResponseToolChoice]():    "ResponseToolChoice",
+		reflect.TypeFor[LogitBias]():             "LogitBias",
+		reflect.TypeFor[VectorStoreAttributes](): "VectorStoreAttributes",
+		reflect.TypeFor[DataURL]():               "DataURL",
+		reflect.TypeFor[Prompt]():                "Prompt",
 	}
 )
 
