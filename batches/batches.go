@@ -40,9 +40,11 @@ const (
 	defaultWorkers = 16
 )
 
+const embeddings = "/v1/embeddings"
+
 // Endpoints are the routes that lines may be sent to.
 var Endpoints = []string{
-	"/v1/responses", "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/decisions", "/v1/systemone", "/v1/rerank", "/v1/moderations",
+	"/v1/responses", "/v1/chat/completions", "/v1/completions", embeddings, "/v1/decisions", "/v1/systemone", "/v1/rerank", "/v1/moderations",
 }
 
 // Answer answers one request to a route as it is answered over HTTP. Where the caller
@@ -63,6 +65,11 @@ type Options struct {
 
 	Price   float64 // share of the price that a line costs; 0 is the whole price
 	Workers int     // lines that this process has under way at once; 0 is 16
+
+	// LinesOfOrganization is how many lines an organization may have under way at once
+	// in this process; 0 is as many as there are workers. The organization's own limit
+	// of concurrent requests bounds them, too.
+	LinesOfOrganization int
 
 	// Ended writes in the transaction that ends a batch; kind is "batch.completed" or
 	// another event of that form. nil writes nothing.
@@ -85,6 +92,9 @@ type Service struct {
 	stopping map[string]bool           // batches whose lines are not to begin any more
 	workers  map[storage.Namespace]int // that work for an organization
 	total    int                       // workers of all
+	limits   map[storage.Namespace]int // of the lines of organizations, where they are known
+	hungry   map[storage.Namespace]bool
+	resting  map[storage.Namespace]time.Time // until when nothing begins for an organization
 }
 
 // New returns a Service, which runs nothing before [Service.Start].
@@ -93,6 +103,7 @@ func New(o Options) *Service {
 	return &Service{
 		o: o, organizations: roster.Roster{Store: o.Store, Prefix: organizationPrefix}, wake: make(chan struct{}, 1), stop: func() {},
 		busy: map[string]bool{}, stopping: map[string]bool{}, workers: map[storage.Namespace]int{},
+		limits: map[storage.Namespace]int{}, hungry: map[storage.Namespace]bool{}, resting: map[storage.Namespace]time.Time{},
 	}
 }
 
@@ -115,7 +126,7 @@ func (s *Service) Close() error {
 
 // log says what failed that nobody waits for and that is tried again.
 func (s *Service) log(ctx context.Context, ns storage.Namespace, id string, err error) {
-	if err != nil && ctx.Err() == nil && !errors.Is(err, errLost) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errLost) && !errors.Is(err, errHalted) {
 		s.o.Log.LogAttrs(ctx, slog.LevelError, "batches: work on a batch failed and will be tried again",
 			slog.String("organization", string(ns)), slog.String("batch", id), slog.Any("err", err))
 	}

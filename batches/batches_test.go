@@ -82,7 +82,8 @@ func TestValidationIsOfTheWholeFileBeforeAnythingRuns(t *testing.T) {
 	}{
 		"no requests":      {[]string{"", " "}, `[{"code":"empty_file","line":null,"message":"The input file has no requests.","param":null}]`},
 		"no JSON":          {[]string{ask("a", "x"), "{"}, `[{"code":"invalid_json_line","line":2,"message":"The line is not a JSON object with a custom_id, a method, a url and a body: unexpected end of JSON input.","param":null}]`},
-		"an array":         {[]string{"[]"}, `[{"code":"invalid_json_line","line":1,"message":"The line is not a JSON object with a custom_id, a method, a url and a body: json: cannot unmarshal array into Go value of type batches.line.","param":null}]`},
+		"an array":         {[]string{"[]"}, `[{"code":"invalid_json_line","line":1,"message":"The line is not a JSON object with a custom_id, a method, a url and a body.","param":null}]`},
+		"another type":     {[]string{`{"custom_id":7}`}, `[{"code":"invalid_json_line","line":1,"message":"The line is not a JSON object with a custom_id, a method, a url and a body: custom_id cannot be number.","param":null}]`},
 		"a long line":      {[]string{ask("a", "x"), "", long}, `[{"code":"line_too_long","line":3,"message":"The line is longer than 16 MiB.","param":null}]`},
 		"an equal name":    {[]string{ask("a", "x"), ask("b", "x"), ask("a", "y")}, `[{"code":"duplicate_custom_id","line":3,"message":"custom_id \"a\" is that of an earlier line.","param":"custom_id"}]`},
 		"no name":          {[]string{ask("", "x")}, `[{"code":"missing_required_parameter","line":1,"message":"custom_id is required.","param":"custom_id"}]`},
@@ -105,6 +106,20 @@ func TestValidationIsOfTheWholeFileBeforeAnythingRuns(t *testing.T) {
 				is.Equal(len(e.script.Requests()), 0)
 				is.Equal(b["output_file_id"], nil)
 				is.True(b["failed_at"] != nil)
+				for i, text := range e.content(b["error_file_id"]) { // says the same
+					var line struct {
+						Response any
+						Error    struct {
+							Code, Message, Param string
+							Line                 int
+						}
+					}
+					is.NoErr(json.Unmarshal([]byte(text), &line))
+					problem := b["errors"].(map[string]any)["data"].([]any)[i].(map[string]any)
+					number, _ := problem["line"].(float64)
+					param, _ := problem["param"].(string)
+					is.Equal([]any{line.Response, line.Error.Code, line.Error.Message, line.Error.Param, line.Error.Line}, []any{nil, problem["code"], problem["message"], param, int(number)})
+				}
 			})
 		})
 	}
@@ -120,6 +135,54 @@ func TestMoreLinesThanABatchMayHave(t *testing.T) {
 		b := e.ended(e.create(chat, lines...))
 		is.Equal(b["status"], "failed")
 		is.True(strings.Contains(fmt.Sprint(b["errors"]), "too_many_requests"))
+	})
+}
+
+// TestAllProblemsAreInTheErrorFile has more of them than the batch itself names.
+func TestAllProblemsAreInTheErrorFile(t *testing.T) {
+	bubble(t, options{}, func(t *testing.T, e *env) {
+		is := is.New(t)
+		var lines []string
+		for i := range 150 {
+			lines = append(lines, ask(fmt.Sprint(i%2, "-", i/2*2), "x"), "[")
+		}
+		b := e.ended(e.create(chat, lines...))
+		is.Equal(len(b["errors"].(map[string]any)["data"].([]any)), 100)
+		file := e.content(b["error_file_id"])
+		is.Equal(len(file), 150)
+		is.True(strings.HasSuffix(file[149], `"custom_id":"","response":null,"error":{"code":"invalid_json_line","message":"The line is not a JSON object with a custom_id, a method, a url and a body: unexpected end of JSON input.","line":300}}`))
+		b = e.ended(e.create(chat, ask("same", "x"), ask("same", "x")))
+		is.True(strings.Contains(e.content(b["error_file_id"])[0], `"custom_id":"same","response":null,"error":{"code":"duplicate_custom_id",`))
+	})
+}
+
+// TestInputsOfEmbeddings counts those of all lines together.
+func TestInputsOfEmbeddings(t *testing.T) {
+	bubble(t, options{}, func(t *testing.T, e *env) {
+		is := is.New(t)
+		line := func(name string, n int) string {
+			return `{"custom_id":"` + name + `","method":"POST","url":"/v1/embeddings","body":{"input":["x"` + strings.Repeat(`,"x"`, n-1) + `]}}`
+		}
+		b := e.ended(e.create("/v1/embeddings", line("a", 30_000), line("b", 20_001), line("c", 5)))
+		problems, err := json.Marshal(b["errors"].(map[string]any)["data"])
+		is.NoErr(err)
+		is.Equal(string(problems), `[{"code":"too_many_inputs","line":2,"message":"The lines up to this one have more than 50000 inputs.","param":"body.input"}]`)
+	})
+}
+
+// TestAByteOrderMark holds that a file of a program that writes one is read, and
+// that the lines behind the first are found.
+func TestAByteOrderMark(t *testing.T) {
+	bubble(t, options{}, func(t *testing.T, e *env) {
+		is := is.New(t)
+		e.script.Respond = echo
+		lines := []string{"\ufeff" + ask("first", "text 1") + "\r"}
+		for i := range 40 {
+			lines = append(lines, ask(fmt.Sprint(i), strings.Repeat(fmt.Sprint(i), 300)))
+		}
+		b := e.ended(e.create(chat, lines...))
+		is.Equal(b["request_counts"], map[string]any{"total": 41.0, "completed": 41.0, "failed": 0.0})
+		is.True(strings.Contains(e.content(b["output_file_id"])[0], `"custom_id":"first"`))
 	})
 }
 

@@ -1,6 +1,7 @@
 package batches
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"slices"
@@ -16,6 +17,8 @@ const (
 	pollEvery = time.Second // how often a process looks for work that others have left
 	// storeTimeout bounds what is written after a line has been answered.
 	storeTimeout = 30 * time.Second
+	// restFor is how long an organization that is suspended is left alone.
+	restFor = 30 * time.Second
 )
 
 // task is what a process does next for a batch.
@@ -51,7 +54,7 @@ func (s *Service) dispatch(ctx context.Context) {
 }
 
 // round begins as much work as there are workers for. Next comes the organization that
-// has the fewest.
+// has the fewest. Where there is no worker left, those that have work are noted.
 func (s *Service) round(ctx context.Context) {
 	organizations, err := s.organizations.All(ctx)
 	s.log(ctx, "", "", err)
@@ -64,8 +67,8 @@ func (s *Service) round(ctx context.Context) {
 		}
 	}
 	for len(left) > 0 && ctx.Err() == nil {
-		ns, free := s.next(left)
-		if !free {
+		ns := s.next(left)
+		if ns == "" {
 			return
 		}
 		id := left[ns][0]
@@ -81,17 +84,59 @@ func (s *Service) round(ctx context.Context) {
 	}
 }
 
-// next returns the organization with the fewest workers, unless there is no worker
-// left.
-func (s *Service) next(left map[storage.Namespace][]string) (ns storage.Namespace, free bool) {
+// next returns the organization with the fewest workers of those that may have another
+// one, empty for none.
+func (s *Service) next(left map[storage.Namespace][]string) (ns storage.Namespace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	clear(s.hungry)
 	for candidate := range left {
-		if ns == "" || s.workers[candidate] < s.workers[ns] {
+		switch {
+		case s.workers[candidate] >= s.limit(candidate) || s.o.Now().Before(s.resting[candidate]):
+		case s.total >= s.o.Workers:
+			s.hungry[candidate] = true
+		case ns == "" || s.workers[candidate] < s.workers[ns]:
 			ns = candidate
 		}
 	}
-	return ns, s.total < s.o.Workers
+	return ns
+}
+
+// limit is how many workers an organization may have. The caller holds the lock.
+func (s *Service) limit(ns storage.Namespace) int {
+	return cmp.Or(s.limits[ns], s.o.LinesOfOrganization, s.o.Workers)
+}
+
+// admits notes how many requests an organization may have at once, 0 for any number,
+// and reports whether it has no more workers than that.
+func (s *Service) admits(ns storage.Namespace, concurrent int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if delete(s.limits, ns); concurrent > 0 {
+		s.limits[ns] = min(concurrent, s.limit(ns))
+	}
+	return s.workers[ns] <= s.limit(ns)
+}
+
+// yields reports whether a worker of an organization should go to another one: one that
+// has work, and would have fewer workers also with this one.
+func (s *Service) yields(ns storage.Namespace) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := range s.hungry {
+		if s.workers[other]+1 < s.workers[ns] {
+			delete(s.hungry, other) // one worker is enough for now
+			return true
+		}
+	}
+	return false
+}
+
+// rest has nothing begin for an organization for a while.
+func (s *Service) rest(ns storage.Namespace) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resting[ns] = s.o.Now().Add(restFor)
 }
 
 // activeOf returns the batches of an organization that have something left to do, and
@@ -118,7 +163,16 @@ func (s *Service) activeOf(ctx context.Context, ns storage.Namespace) (ids []str
 	if err != nil || len(ids) > 0 {
 		return ids, err
 	}
+	s.forget(ns)
 	return nil, s.organizations.Remove(ctx, ns)
+}
+
+// forget forgets what is known of an organization.
+func (s *Service) forget(ns storage.Namespace) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.limits, ns)
+	delete(s.resting, ns)
 }
 
 func (s *Service) expired(r *record) bool { return s.o.Now().Unix() >= r.ExpiresAt }
@@ -142,6 +196,10 @@ func (s *Service) begin(ctx context.Context, t *task) {
 		defer s.look()
 		defer s.release(t)
 		err := background.Recover(func() error { return s.do(ctx, t) })
+		if fault.Is(err, fault.Denied) {
+			s.rest(t.ns) // it may come back
+			return
+		}
 		s.log(ctx, t.ns, t.id, err)
 		if err != nil {
 			background.Sleep(ctx, pollEvery) // before somebody tries again
@@ -154,7 +212,7 @@ func (s *Service) do(ctx context.Context, t *task) error {
 	case t.segment != nil:
 		return s.run(ctx, t)
 	case t.record.Status == Validating:
-		return s.validate(ctx, t.ns, t.id, t.record)
+		return s.validate(ctx, t)
 	}
 	return s.finish(ctx, t)
 }

@@ -42,6 +42,8 @@ type options struct {
 	price   float64
 	workers int
 	backend model.Backend
+
+	perOrganization int
 }
 
 func newEnv(t *testing.T, o options, answers ...modeltest.Answer) *env {
@@ -68,7 +70,7 @@ func newEnv(t *testing.T, o options, answers ...modeltest.Answer) *env {
 	e.service = service
 	e.batches = batches.New(batches.Options{
 		Store: parts.Store, Cluster: parts.Cluster, Accounts: parts.Accounts, Files: parts.Files, Now: parts.Now, NewID: parts.NewID, Log: log,
-		Price: o.price, Workers: o.workers,
+		Price: o.price, Workers: o.workers, LinesOfOrganization: o.perOrganization,
 		Model: func(ctx context.Context, caller svc.Caller, id string) error {
 			_, err := service.Model(ctx, caller, id)
 			return err

@@ -42,18 +42,39 @@ func (s *Service) changeIn(tx storage.Tx, id string, fn func(storage.Tx, *record
 	return r.set(tx, id)
 }
 
-// fail ends a batch whose input file is not valid.
-func (s *Service) fail(ctx context.Context, ns storage.Namespace, id string, problems []Problem) error {
-	return s.change(ctx, ns, id, func(tx storage.Tx, r *record) error {
+// fail ends a batch whose input file is not valid. Its error file has all problems.
+func (s *Service) fail(ctx context.Context, t *task, problems []lineProblem) error {
+	if t.record.ErrorFile == "" {
+		f := &finisher{service: s, task: t, caller: accounts.Caller{Organization: string(t.ns)}}
+		if err := f.file(ctx, "error", f.problems(problems), func(r *record, id string) { r.ErrorFile = id }); err != nil {
+			return err
+		}
+	}
+	return s.change(ctx, t.ns, t.id, func(tx storage.Tx, r *record) error {
 		if r.Status != Validating {
 			return nil // it was cancelled
 		}
-		r.Problems = problems
-		if err := tx.Delete(activeKey(id)); err != nil {
+		for _, p := range problems[:min(len(problems), maxShown)] {
+			r.Problems = append(r.Problems, p.Problem)
+		}
+		if err := tx.Delete(activeKey(t.id)); err != nil {
 			return err
 		}
-		return s.end(tx, id, r, Failed)
+		return s.end(tx, t.id, r, Failed)
 	})
+}
+
+// problems yields a line for each problem.
+func (f *finisher) problems(all []lineProblem) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for _, p := range all {
+			e := &wire.BatchError{Code: p.Code, Message: p.Message, Param: p.Param, Line: p.Line}
+			data, err := jsonout.Marshal(wire.BatchLine{ID: f.service.o.NewID("batch_req"), CustomID: p.customID, Error: e})
+			if !yield(append(data, '\n'), err) {
+				return
+			}
+		}
+	}
 }
 
 // end gives a batch its final status.

@@ -31,8 +31,16 @@ type lineReader struct {
 }
 
 func newLineReader(r io.Reader, offset int64) *lineReader {
-	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), next: offset}
+	l := &lineReader{r: bufio.NewReaderSize(r, 64<<10), next: offset}
+	if mark, _ := l.r.Peek(len(byteOrderMark)); offset == 0 && string(mark) == byteOrderMark { // an error comes again
+		n, _ := l.r.Discard(len(mark))
+		l.next += int64(n)
+	}
+	return l
 }
+
+// byteOrderMark begins UTF-8 files of some programs.
+const byteOrderMark = "\ufeff"
 
 // read returns the next line without its end, which is valid until the next call. The
 // error is io.EOF after the last one, or errLongLine.

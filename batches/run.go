@@ -45,44 +45,55 @@ func (s *Service) caller(ctx context.Context, ns storage.Namespace, r *record) (
 
 // run runs the lines of a segment that have no result yet, one after the other.
 func (s *Service) run(ctx context.Context, t *task) error {
+	done, err := s.runLines(ctx, t)
+	switch {
+	case err == nil && done != nil:
+		return s.finishSegment(ctx, t, done)
+	case fault.Is(err, fault.Unauthenticated):
+		return s.abort(ctx, t.ns, t.id, Problem{Code: fault.From(err).Code, Message: "The API key of the batch was revoked."})
+	case fault.Is(err, fault.NotFound):
+		return s.abort(ctx, t.ns, t.id, Problem{Code: codeFileGone, Message: "The input file was deleted.", Param: "input_file_id"})
+	}
+	return errors.Join(err, s.letGo(ctx, t))
+}
+
+// runLines returns which lines have failed once all have a result, nil where somebody
+// has to go on. The error is Unauthenticated where the key of the batch was revoked,
+// Denied where its organization is suspended, and NotFound where the input file was
+// deleted.
+func (s *Service) runLines(ctx context.Context, t *task) (map[int]bool, error) {
 	seg := t.segment
 	caller, err := s.caller(ctx, t.ns, t.record)
-	if fault.Is(err, fault.Unauthenticated) {
-		return s.abort(ctx, t.ns, t.id, Problem{Code: fault.From(err).Code, Message: "The API key of the batch was revoked."})
-	}
-	if err != nil {
-		return err // a suspended organization may come back
+	if err != nil || !s.admits(t.ns, caller.ConcurrentRequests) {
+		return nil, err
 	}
 	done, err := s.results(ctx, t)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	content, err := s.o.Files.ContentFrom(ctx, caller, t.record.InputFile, seg.Offset)
-	if fault.Is(err, fault.NotFound) {
-		return s.abort(ctx, t.ns, t.id, Problem{Code: codeFileGone, Message: "The input file was deleted.", Param: "input_file_id"})
-	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lines := newLineReader(content, seg.Offset)
 	for n := seg.First; n < seg.First+seg.Count; n++ {
 		text, err := lines.read()
 		if err != nil {
-			return unexpected(err)
+			return nil, unexpected(err)
 		}
 		if _, ok := done[n]; ok {
 			continue
 		}
-		if s.halted(t.id) || ctx.Err() != nil {
-			return s.letGo(ctx, t)
+		if s.halted(t.id) || ctx.Err() != nil || s.yields(t.ns) {
+			return nil, nil
 		}
 		failed, err := s.line(ctx, t, caller, n, text)
 		if err != nil {
-			return errors.Join(err, s.letGo(ctx, t))
+			return nil, err
 		}
 		done[n] = failed
 	}
-	return s.finishSegment(ctx, t, done)
+	return done, nil
 }
 
 // unexpected makes the end of a file an error that nobody takes for an end.
@@ -187,6 +198,11 @@ func (s *Service) ask(ctx context.Context, t *task, caller accounts.Caller, body
 		status, requestID, answer = s.answer(ctx, caller, t.record.Endpoint, body)
 		if ctx.Err() != nil {
 			return 0, "", nil, ctx.Err()
+		}
+		if status == 401 || status == 403 {
+			if _, err := s.caller(ctx, t.ns, t.record); err != nil {
+				return 0, "", nil, err // it is not the line's fault
+			}
 		}
 		busy := status == 429 || status == 503
 		if !busy && (status < 500 && status != 408 || try == maxTries) {

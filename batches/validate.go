@@ -27,12 +27,15 @@ const (
 	codeStream     = "streaming_unsupported"
 	codeBackground = "background_unsupported"
 	codeModel      = "model_not_found"
+	codeInputs     = "too_many_inputs"
 	codeFileGone   = "input_file_not_found"
 )
 
 const (
-	maxProblems = 100 // that are reported of one file
-	maxCustomID = 512 // bytes
+	maxProblems = 10_000 // of one file, which the error file has
+	maxShown    = 100    // of them, that the batch itself has
+	maxCustomID = 512    // bytes
+	maxInputs   = 50_000 // of embeddings, in all lines together
 
 	// A segment has that many lines at least, and more while they are alike.
 	minSegment      = 16
@@ -46,7 +49,9 @@ type validation struct {
 	caller   accounts.Caller
 	endpoint string
 
-	problems []Problem
+	problems []lineProblem
+	name     string            // custom_id of the line that is being checked
+	inputs   int               // of embeddings so far
 	names    map[[16]byte]bool // hashes of the custom_ids
 	models   map[string]error  // what became of looking up a model
 	model    string            // of the first line
@@ -56,8 +61,15 @@ type validation struct {
 	total    int
 }
 
+// lineProblem is a problem and the custom_id of its line, if that is known.
+type lineProblem struct {
+	Problem
+	customID string
+}
+
 // validate reads the input file and divides it into segments, or fails the batch.
-func (s *Service) validate(ctx context.Context, ns storage.Namespace, id string, r *record) error {
+func (s *Service) validate(ctx context.Context, t *task) error {
+	ns, id, r := t.ns, t.id, t.record
 	v := &validation{service: s, endpoint: r.Endpoint, names: map[[16]byte]bool{}, models: map[string]error{}}
 	var err error
 	if v.caller, err = s.caller(ctx, ns, r); err != nil {
@@ -68,13 +80,13 @@ func (s *Service) validate(ctx context.Context, ns storage.Namespace, id string,
 		err = v.read(ctx, newLineReader(content, 0))
 	}
 	if fault.Is(err, fault.NotFound) {
-		v.problems, err = []Problem{{Code: codeFileGone, Message: "The input file was deleted.", Param: "input_file_id"}}, nil
+		v.problems, err = []lineProblem{{Problem: Problem{Code: codeFileGone, Message: "The input file was deleted.", Param: "input_file_id"}}}, nil
 	}
 	if err != nil {
 		return err
 	}
 	if len(v.problems) > 0 {
-		return s.fail(ctx, ns, id, v.problems)
+		return s.fail(ctx, t, v.problems)
 	}
 	return s.change(ctx, ns, id, func(tx storage.Tx, r *record) error {
 		if r.Status != Validating {
@@ -93,6 +105,7 @@ func (s *Service) validate(ctx context.Context, ns storage.Namespace, id string,
 // read checks all lines, up to maxProblems problems.
 func (v *validation) read(ctx context.Context, lines *lineReader) error {
 	for len(v.problems) < maxProblems {
+		v.name = ""
 		text, err := lines.read()
 		switch {
 		case err == io.EOF:
@@ -116,7 +129,7 @@ func (v *validation) read(ctx context.Context, lines *lineReader) error {
 }
 
 func (v *validation) problem(line int, code, param, message string) {
-	v.problems = append(v.problems, Problem{Code: code, Message: message, Param: param, Line: line})
+	v.problems = append(v.problems, lineProblem{Problem{Code: code, Message: message, Param: param, Line: line}, v.name})
 }
 
 // check checks one line and adds it to a segment.
@@ -124,9 +137,10 @@ func (v *validation) check(ctx context.Context, lines *lineReader, text []byte) 
 	var l line
 	n := lines.number
 	if err := json.Unmarshal(text, &l); err != nil {
-		v.problem(n, codeJSON, "", "The line is not a JSON object with a custom_id, a method, a url and a body: "+err.Error()+".")
+		v.problem(n, codeJSON, "", "The line is not a JSON object with a custom_id, a method, a url and a body"+reason(err)+".")
 		return
 	}
+	v.name = l.CustomID[:min(len(l.CustomID), maxCustomID)]
 	digest := sha256.Sum256([]byte(l.CustomID))
 	name := [16]byte(digest[:])
 	switch {
@@ -148,12 +162,25 @@ func (v *validation) check(ctx context.Context, lines *lineReader, text []byte) 
 	v.divide(lines, l.Body)
 }
 
+// reason says where a line breaks JSON, or which of its members has another type.
+func reason(err error) string {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if e.Field == "" {
+			return ""
+		}
+		return ": " + e.Field + " cannot be " + e.Value
+	}
+	return ": " + err.Error()
+}
+
 // checkBody checks what can be said of a request before it runs.
 func (v *validation) checkBody(ctx context.Context, n int, data json.RawMessage) {
 	var body struct {
 		Model      *string `json:"model"`
 		Stream     any     `json:"stream"`
 		Background any     `json:"background"`
+
+		Input json.RawMessage `json:"input"`
 	}
 	if len(data) == 0 || data[0] != '{' {
 		v.problem(n, codeMissing, "body", "body is required and must be an object.")
@@ -169,6 +196,9 @@ func (v *validation) checkBody(ctx context.Context, n int, data json.RawMessage)
 	if body.Background == true {
 		v.problem(n, codeBackground, "body.background", "The lines of a batch run in the background anyway; leave background out.")
 	}
+	if v.endpoint == embeddings {
+		v.countInputs(n, body.Input)
+	}
 	if body.Model == nil {
 		return // the route says whether it needs one
 	}
@@ -180,6 +210,20 @@ func (v *validation) checkBody(ctx context.Context, n int, data json.RawMessage)
 	}
 	if v.total == 1 {
 		v.model = *body.Model
+	}
+}
+
+// countInputs counts the texts of a request for embeddings.
+func (v *validation) countInputs(n int, input json.RawMessage) {
+	var texts []json.RawMessage
+	count := 1
+	if json.Unmarshal(input, &texts) == nil && len(texts) > 0 && texts[0][0] == '"' { // a list of numbers is one text
+		count = len(texts)
+	}
+	if before := v.inputs; before <= maxInputs {
+		if v.inputs += count; v.inputs > maxInputs {
+			v.problem(n, codeInputs, "body.input", fmt.Sprintf("The lines up to this one have more than %d inputs.", maxInputs))
+		}
 	}
 }
 

@@ -29,6 +29,8 @@ type models struct {
 	aliases       map[string]string // further names of models
 	webhookHosts  []string          // that endpoints may have although they are private, without ports
 	batchPrice    float64           // share of the price that a line of a batch costs; 0: the whole price
+	batchLines    int               // lines of batches under way at once; 0: the default
+	batchShare    int               // of them, those of one organization; 0: all
 	anyItems      bool              // conversations take items of any kind
 	openInterface bool
 	signOn        signon.Options // what flags cannot say of it
@@ -147,7 +149,7 @@ const (
 )
 
 func (d *decoder) models(root *jsonin.Node) models {
-	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "webhook_hosts", "interface", "oidc")
+	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "batch_lines", "batch_lines_per_organization", "webhook_hosts", "interface", "oidc")
 	m := models{options: &openai.Options{}, prices: map[string]accounts.Prices{}}
 	if f := root.Field("interface"); !f.Absent() {
 		var err error
@@ -203,6 +205,7 @@ func (d *decoder) models(root *jsonin.Node) models {
 			root.Field("batch_price").Fail("must be above 0 and at most 1")
 		}
 	}
+	m.batchLines, m.batchShare = positive(root.Field("batch_lines")), positive(root.Field("batch_lines_per_organization"))
 	return m
 }
 

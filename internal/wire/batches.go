@@ -83,4 +83,6 @@ type BatchAnswer struct {
 type BatchError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	Param   string `json:"param,omitempty" doc:"The member of a line that is not valid."`
+	Line    int    `json:"line,omitempty" doc:"Of a line that is not valid: its number in the input file, from 1."`
 }
