@@ -163,7 +163,7 @@ func (e *env) keys() (keys []string) {
 	caller, err := e.service.Authenticate(e.t.Context(), e.key)
 	check(e.t, err)
 	check(e.t, e.store.View(e.t.Context(), caller.Namespace(), func(tx storage.Tx) error {
-		for entry, err := range tx.Scan(storage.Prefix([]byte("v/"))) {
+		for entry, err := range tx.Scan(storage.Prefix([]byte("s/"))) {
 			check(e.t, err)
 			keys = append(keys, string(entry.Key))
 		}

@@ -222,34 +222,34 @@ type batchRecord struct {
 
 // The keys in an organization's namespace:
 //
-//	v/m/{store}              a storeRecord
-//	v/f/{store}/{file}       a fileRecord
-//	v/o/{file}/{store}       a store that has a file
-//	v/b/{store}/{batch}      a batchRecord
-//	v/l/{store}/{batch}/{file}  a file of a batch
-//	v/e/{store}/{seq}        an entryRecord; seq in 8 bytes
-//	v/c/{store}/{data}/{n}   a blockRecord; n in 4 bytes
-//	v/p/{store}/{data}/{n}   a segment of the index: the words of consecutive chunks; n in 4 bytes
-//	v/q/{kind}/{store}/{…}   work: the process that does it; see [work]
-//	v/x/{time}{store}        when a store may have expired: Unix seconds in 8 bytes
+//	s/m/{store}              a storeRecord
+//	s/f/{store}/{file}       a fileRecord
+//	s/o/{file}/{store}       a store that has a file
+//	s/b/{store}/{batch}      a batchRecord
+//	s/l/{store}/{batch}/{file}  a file of a batch
+//	s/e/{store}/{seq}        an entryRecord; seq in 8 bytes
+//	s/c/{store}/{data}/{n}   a blockRecord; n in 4 bytes
+//	s/p/{store}/{data}/{n}   a segment of the index: the words of consecutive chunks; n in 4 bytes
+//	s/q/{kind}/{store}/{…}   work: the process that does it; see [work]
+//	s/x/{time}{store}        when a store may have expired: Unix seconds in 8 bytes
 const (
-	storePrefix  = "v/m/"
-	workPrefix   = "v/q/"
-	expiryPrefix = "v/x/"
+	storePrefix  = "s/m/"
+	workPrefix   = "s/q/"
+	expiryPrefix = "s/x/"
 )
 
 func storeRecordKey(store string) []byte   { return []byte(storePrefix + store) }
-func filesOf(store string) []byte          { return []byte("v/f/" + store + "/") }
-func fileKey(store, file string) []byte    { return []byte("v/f/" + store + "/" + file) }
-func storesOf(file string) []byte          { return []byte("v/o/" + file + "/") }
-func memberKey(file, store string) []byte  { return []byte("v/o/" + file + "/" + store) }
-func batchesOf(store string) []byte        { return []byte("v/b/" + store + "/") }
-func batchKey(store, batch string) []byte  { return []byte("v/b/" + store + "/" + batch) }
-func listsOf(store string) []byte          { return []byte("v/l/" + store + "/") }
-func listOf(store, batch string) []byte    { return []byte("v/l/" + store + "/" + batch + "/") }
-func entriesOf(store string) []byte        { return []byte("v/e/" + store + "/") }
-func blocksOf(store, data string) []byte   { return []byte("v/c/" + store + "/" + data + "/") }
-func segmentsOf(store, data string) []byte { return []byte("v/p/" + store + "/" + data + "/") }
+func filesOf(store string) []byte          { return []byte("s/f/" + store + "/") }
+func fileKey(store, file string) []byte    { return []byte("s/f/" + store + "/" + file) }
+func storesOf(file string) []byte          { return []byte("s/o/" + file + "/") }
+func memberKey(file, store string) []byte  { return []byte("s/o/" + file + "/" + store) }
+func batchesOf(store string) []byte        { return []byte("s/b/" + store + "/") }
+func batchKey(store, batch string) []byte  { return []byte("s/b/" + store + "/" + batch) }
+func listsOf(store string) []byte          { return []byte("s/l/" + store + "/") }
+func listOf(store, batch string) []byte    { return []byte("s/l/" + store + "/" + batch + "/") }
+func entriesOf(store string) []byte        { return []byte("s/e/" + store + "/") }
+func blocksOf(store, data string) []byte   { return []byte("s/c/" + store + "/" + data + "/") }
+func segmentsOf(store, data string) []byte { return []byte("s/p/" + store + "/" + data + "/") }
 
 func entryKey(store string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(entriesOf(store), seq)

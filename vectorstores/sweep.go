@@ -117,7 +117,7 @@ func (s *Service) drop(ctx context.Context, ns storage.Namespace, w work) error 
 		}
 	}
 	store := w.store
-	return s.clear(ctx, ns, w, batchesOf(store), listsOf(store), entriesOf(store), []byte("v/c/"+store+"/"), []byte("v/p/"+store+"/"),
+	return s.clear(ctx, ns, w, batchesOf(store), listsOf(store), entriesOf(store), []byte("s/c/"+store+"/"), []byte("s/p/"+store+"/"),
 		[]byte(workPrefix+string(sweeping)+"/"+store+"/"), []byte(workPrefix+string(indexing)+"/"+store+"/"))
 }
 

@@ -91,7 +91,7 @@ func TestADeletedFileIsNotFound(t *testing.T) {
 			if strings.Contains(key, files[1]) {
 				t.Errorf("left: %q", key)
 			}
-			if strings.HasPrefix(key, "v/c/") {
+			if strings.HasPrefix(key, "s/c/") {
 				chunks++
 			}
 		}
@@ -125,7 +125,7 @@ func TestAProcessGoesOn(t *testing.T) {
 			t.Errorf("got %d chunks", len(got))
 		}
 		for _, key := range e.keys() {
-			if strings.Contains(key, "vs_2") || strings.HasPrefix(key, "v/q/") {
+			if strings.Contains(key, "vs_2") || strings.HasPrefix(key, "s/q/") {
 				t.Errorf("left: %q", key)
 			}
 		}
@@ -202,7 +202,7 @@ func TestExpiry(t *testing.T) {
 		if got := e.do(200, "GET", "/v1/vector_stores/vs_1", ""); !strings.Contains(got, `"status":"expired"`) || !strings.Contains(got, emptyCounts) {
 			t.Errorf("got %s", got)
 		}
-		if keys := e.keys(); !slices.Equal(keys, []string{"v/m/vs_1"}) {
+		if keys := e.keys(); !slices.Equal(keys, []string{"s/m/vs_1"}) {
 			t.Errorf("left: %q", keys)
 		}
 	})
