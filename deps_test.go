@@ -100,6 +100,7 @@ var edges = map[string][]string{
 	"internal/generation": {"fault", "internal/jsonout", "internal/schema", "model"},
 	"internal/images":     {"fault", "model"},
 	"internal/ids":        {},
+	"internal/o200k":      {},
 	"internal/roster":     {"storage"},
 	"internal/jsonin":     {"fault"},
 	"internal/jsonout":    {},

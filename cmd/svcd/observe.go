@@ -11,7 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 
@@ -34,7 +34,7 @@ func (e environment) observe(ctx context.Context, c config, logger *slog.Logger)
 	o := &observer{}
 	var options telemetry.Options
 	if e.tracing() {
-		provider, err := newTracing(ctx)
+		provider, err := newTracing(ctx, e.getenv)
 		if err != nil {
 			return nil, fmt.Errorf("traces: %w", err)
 		}
@@ -68,8 +68,12 @@ func (e environment) tracing() bool {
 
 // newTracing returns a provider that sends spans as the variables of
 // OpenTelemetry say: where, with which headers, how many.
-func newTracing(ctx context.Context) (*trace.TracerProvider, error) {
-	exporter, err := otlptracehttp.New(ctx)
+func newTracing(ctx context.Context, getenv func(string) string) (*trace.TracerProvider, error) {
+	client, err := newOTLP(getenv)
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := otlptrace.New(ctx, client)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/seed-506d8e5d/svc/internal/o200k"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -56,7 +57,7 @@ func (b *Backend) estimateUpTo(ctx context.Context, text string, most int) int {
 		var piece string
 		piece, rest = cut(rest, countPiece)
 		if piece != last { // runs of one character take the longest to count
-			last, lastCount = piece, o200k(piece)
+			last, lastCount = piece, o200k.Count(piece)
 		}
 		count += lastCount
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-506d8e5d/svc/internal/o200k"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -17,7 +18,7 @@ func TestPiecesHaveAsManyTokensAsTheWhole(t *testing.T) {
 		"one character": strings.Repeat("x", 100_000),
 		"wide ones":     strings.Repeat("漢字", 10_000),
 	} {
-		got, want := b.estimateText(text), o200k(text)
+		got, want := b.estimateText(text), o200k.Count(text)
 		if off := got - want; off < 0 || off > want/500+8 {
 			t.Errorf("%s: got %d, want %d", name, got, want)
 		}
@@ -75,7 +76,7 @@ func TestCountsOfAHistoryAreKept(t *testing.T) {
 	}
 	for n := range 6400 {
 		text := fmt.Sprint("Order ", n)
-		if count, ok := b.counts.get(b.counts.key(text)); !ok || count != o200k(text) {
+		if count, ok := b.counts.get(b.counts.key(text)); !ok || count != o200k.Count(text) {
 			t.Fatalf("%q: got %d, %v", text, count, ok)
 		}
 	}

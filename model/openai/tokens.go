@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
-	"github.com/tiktoken-go/tokenizer/codec"
 
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -42,18 +41,6 @@ func (b *Backend) CountTokens(ctx context.Context, req *model.Request) (int, err
 	orElse(&ratio, 1)
 	count, err := b.estimate(ctx, req, int(float64(window)/ratio))
 	return int(ratio * float64(count)), err
-}
-
-// vocabulary is loaded when it is first needed: it takes 20 ms and 6 MB.
-var vocabulary = sync.OnceValue(codec.NewO200kBase)
-
-// o200k counts the tokens of a text.
-func o200k(text string) int {
-	count, err := vocabulary().Count(text)
-	if err != nil { // a piece that takes too long to match
-		return model.EstimateTokens(text)
-	}
-	return count
 }
 
 // tokenizer is what is known of a server's tokenizer for a model.
