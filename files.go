@@ -20,6 +20,9 @@ func (s *Service) StageFile(ctx context.Context, caller Caller, filename, mimeTy
 	return s.files.Stage(ctx, caller, filename, mimeType, content)
 }
 
+// CheckPurpose returns an Invalid error for a purpose that no file may be uploaded for.
+func (s *Service) CheckPurpose(purpose string) error { return s.files.CheckPurpose(purpose) }
+
 // File returns a file. The error is NotFound where the caller's organization has
 // none with that ID, here and in the methods below.
 func (s *Service) File(ctx context.Context, caller Caller, id string) (files.File, error) {

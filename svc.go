@@ -277,7 +277,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	s.dates, s.newID, s.began = o.Now, o.NewID, o.Now().Unix()
 	s.files, err = files.New(files.Options{
 		Store: s.store, Cluster: s.cluster, Extractor: o.Extractor, Workers: o.Tuning.Extractions, Timeout: o.Tuning.ExtractionTimeout,
-		Now: o.Now, NewID: o.NewID, Log: s.log,
+		Open: o.Open, Now: o.Now, NewID: o.NewID, Log: s.log,
 	})
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package extract reads the text of documents: PDF, Word of every generation, and
-// RTF. It is pure Go, needs no other program, and is made for documents from
+// Package extract reads the text of documents: PDF, Word of every generation, RTF,
+// HTML, PowerPoint and Excel. It is pure Go, needs no other program, and is made for documents from
 // strangers.
 //
 // What comes out is Markdown, as language models and search engines like it:
@@ -16,6 +16,9 @@
 //   - [github.com/seed-506d8e5d/svc/extract/docx]: Word since 2007, Office Open XML
 //   - [github.com/seed-506d8e5d/svc/extract/doc]: Word 2 to 2003
 //   - [github.com/seed-506d8e5d/svc/extract/rtf]: Rich Text Format
+//   - [github.com/seed-506d8e5d/svc/extract/html]: web pages
+//   - [github.com/seed-506d8e5d/svc/extract/pptx]: PowerPoint since 2007
+//   - [github.com/seed-506d8e5d/svc/extract/xlsx]: Excel since 2007
 //
 // [Any] puts readers together into one that looks at the bytes of a document, not at
 // its name.

@@ -75,7 +75,8 @@ func (s *Service) Inline(ctx context.Context, name, mimeType string, data []byte
 	if mimeType == "" {
 		mimeType = TypeByName(name)
 	}
-	format, err := FormatOf(mimeType)
+	mimeType = s.typeOf(name, mimeType, data[:min(len(data), headBytes)])
+	format, err := s.formatOf(mimeType)
 	if err != nil {
 		return model.Document{}, err
 	}

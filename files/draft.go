@@ -1,10 +1,12 @@
 package files
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -18,10 +20,10 @@ import (
 // Upload is a new file.
 type Upload struct {
 	Filename string // its directories are left out; an empty one becomes "file"
-	MIMEType string // one of the supported types, with or without parameters
+	MIMEType string // one of the supported types, with or without parameters; any or none with [Options].Open
 	Content  io.Reader
 
-	Purpose      string        // [Purpose]
+	Purpose      string        // [Purpose] or [Batch], or one of [OpenPurposes] with [Options].Open
 	ExpiresAfter time.Duration // [MinExpiry] to [MaxExpiry], or 0 for never
 }
 
@@ -34,7 +36,7 @@ type Upload struct {
 // where that is the type, TooLarge, or that of the content. Nothing is stored
 // then.
 func (s *Service) Create(ctx context.Context, caller accounts.Caller, u Upload) (File, error) {
-	if err := errors.Join(CheckPurpose(u.Purpose), checkExpiry(u.ExpiresAfter)); err != nil {
+	if err := errors.Join(s.CheckPurpose(u.Purpose), checkExpiry(u.ExpiresAfter)); err != nil {
 		return File{}, err
 	}
 	d, err := s.Stage(ctx, caller, u.Filename, u.MIMEType, u.Content)
@@ -44,15 +46,21 @@ func (s *Service) Create(ctx context.Context, caller accounts.Caller, u Upload) 
 	return d.Commit(ctx, u.Purpose, u.ExpiresAfter)
 }
 
-// CheckPurpose returns an Invalid error for anything but [Purpose] and [Batch].
-func CheckPurpose(purpose string) error {
-	switch purpose {
-	case Purpose, Batch:
-		return nil
-	case "":
-		return fault.Invalidf("purpose", "purpose is required; it must be %q or %q.", Purpose, Batch)
+// CheckPurpose returns an Invalid error for a purpose that no file may be uploaded for.
+func (s *Service) CheckPurpose(purpose string) error {
+	purposes := []string{Purpose, Batch}
+	if s.open {
+		purposes = append(purposes, OpenPurposes...)
 	}
-	return fault.Invalidf("purpose", "purpose must be %q or %q, not %.64q.", Purpose, Batch, purpose)
+	if slices.Contains(purposes, purpose) {
+		return nil
+	}
+	last := len(purposes) - 1
+	list := `"` + strings.Join(purposes[:last], `", "`) + `" or "` + purposes[last] + `"`
+	if purpose == "" {
+		return fault.Invalidf("purpose", "purpose is required; it must be %s.", list)
+	}
+	return fault.Invalidf("purpose", "purpose must be %s, not %.64q.", list, purpose)
 }
 
 func checkExpiry(after time.Duration) error {
@@ -80,7 +88,15 @@ type Draft struct {
 // Stage stores the bytes of a file whose other fields are not known yet, as they
 // come after the bytes in some uploads. It is otherwise as [Service.Create].
 func (s *Service) Stage(ctx context.Context, caller accounts.Caller, filename, mimeType string, content io.Reader) (*Draft, error) {
-	format, err := FormatOf(mimeType)
+	if s.open {
+		peeked := bufio.NewReaderSize(content, headBytes)
+		head, err := peeked.Peek(headBytes)
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		mimeType, content = s.typeOf(filename, mimeType, head), peeked
+	}
+	format, err := s.formatOf(mimeType)
 	if err != nil {
 		return nil, withParam(err, "file")
 	}
@@ -125,10 +141,10 @@ func (d *Draft) checkFor(purpose string) error {
 		e := fault.Invalidf("file", "The file of a batch must be JSON Lines: send it with the type application/jsonl.")
 		e.Code = CodeUnsupported
 		return e
-	case purpose == Purpose && d.record.Bytes > MaxBytes:
+	case purpose != Batch && d.record.Bytes > MaxBytes:
 		return errTooLarge(MaxBytes)
 	}
-	return CheckPurpose(purpose)
+	return d.service.CheckPurpose(purpose)
 }
 
 // StageOutput stores the bytes of a file that the service makes itself, of any size:

@@ -36,12 +36,17 @@ const (
 	CodeTooLarge     = "file_too_large"        // TooLarge
 )
 
-// The purposes of files. A file is uploaded for one of the first two.
+// The purposes of files. A file is uploaded for one of the first two, or with
+// [Options].Open for one of [OpenPurposes].
 const (
 	Purpose     = "assistants"
 	Batch       = "batch"        // the lines of a batch: JSON Lines, which no prompt refers to
 	BatchOutput = "batch_output" // what the lines of a batch were answered
 )
+
+// OpenPurposes are the further purposes of OpenAI's API: files with them are as those
+// with [Purpose].
+var OpenPurposes = []string{"fine-tune", "vision", "user_data", "evals"}
 
 // The bounds of the interface, and those that it leaves open.
 const (
@@ -63,7 +68,12 @@ type Options struct {
 	// Cluster is this process among those that share the store; nil: alone.
 	Cluster *cluster.Member
 
-	// Extractor reads PDF and Word documents; nil is [InProcess], whose
+	// Open has the service take what OpenAI's API takes besides: further purposes,
+	// HTML, PowerPoint and Excel, and files whose type is found from their content
+	// and their name.
+	Open bool
+
+	// Extractor reads documents that are not plain text; nil is [InProcess], whose
 	// documentation says what it risks.
 	Extractor Extractor
 
@@ -90,6 +100,7 @@ type Service struct {
 	newID     func(prefix string) string
 	log       *slog.Logger
 	cluster   *cluster.Member
+	open      bool
 	joined    bool   // by this service, which ends it
 	owner     []byte // the value of what this process works on: blobs that are written, files that wait
 
@@ -113,7 +124,7 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{
 		store: storage.Use(o.Store), extractor: o.Extractor, timeout: o.Timeout,
-		expiry: newExpiry(), cluster: o.Cluster,
+		expiry: newExpiry(), cluster: o.Cluster, open: o.Open,
 	}
 	if s.cluster == nil {
 		var err error

@@ -144,7 +144,7 @@ func (s *Service) Text(ctx context.Context, caller accounts.Caller, id string) (
 // text returns the text of a file, or an Invalid error where there is none.
 func (s *Service) text(ctx context.Context, ns storage.Namespace, id string, r *record) (string, error) {
 	switch {
-	case r.Purpose != Purpose:
+	case r.Purpose == Batch || r.Purpose == BatchOutput:
 		return "", fault.Invalidf("", "The file %q has the purpose %s, which no prompt reads; upload it with the purpose %s.", id, r.Purpose, Purpose)
 	case r.Status == Uploaded:
 		return "", fault.Invalidf("", "The file %q is still being processed; try again when its status is processed.", id)

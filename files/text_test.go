@@ -71,13 +71,16 @@ func TestFormatOfIgnoresCaseAndParameters(t *testing.T) {
 		"application/pdf":                  PDF,
 		"application/msword":               Word,
 		TypeByName("Annual Report.2.DOCX"): Word,
+		TypeByName("page.htm"):             HTML,
+		TypeByName("deck.pptx"):            Slides,
+		TypeByName("book.XLSM"):            Sheets,
 	} {
 		got, err := FormatOf(mimeType)
 		if got != want || err != nil {
 			t.Errorf("%q: got %v, %v, want %v", mimeType, got, err, want)
 		}
 	}
-	for _, mimeType := range []string{"application/octet-stream", "image/png", "text/html", "text", ""} {
+	for _, mimeType := range []string{"application/octet-stream", "image/png", "text/x-python", "text", ""} {
 		_, err := FormatOf(mimeType)
 		is.New(t).Equal(err, unsupported("Files of the type \""+mimeType+"\" are not supported; "+
 			"plain text, Markdown, CSV, TSV, JSON, JSONL, XML, PDF and Word documents are."))

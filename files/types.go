@@ -1,16 +1,21 @@
 package files
 
 import (
+	"bytes"
 	"mime"
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/seed-506d8e5d/svc/extract"
 	"github.com/seed-506d8e5d/svc/extract/doc"
 	"github.com/seed-506d8e5d/svc/extract/docx"
+	"github.com/seed-506d8e5d/svc/extract/html"
 	"github.com/seed-506d8e5d/svc/extract/pdf"
+	"github.com/seed-506d8e5d/svc/extract/pptx"
 	"github.com/seed-506d8e5d/svc/extract/rtf"
+	"github.com/seed-506d8e5d/svc/extract/xlsx"
 	"github.com/seed-506d8e5d/svc/fault"
 )
 
@@ -23,6 +28,11 @@ const (
 	Plain Format = "plain" // the bytes are the text
 	PDF   Format = "pdf"
 	Word  Format = "word"
+
+	// The formats that only a service with [Options].Open takes.
+	HTML   Format = "html"
+	Slides Format = "slides" // PowerPoint
+	Sheets Format = "sheets" // Excel
 )
 
 // readers find the text of documents that are not plain text. A file under the name
@@ -31,6 +41,10 @@ const (
 var readers = map[Format]extract.Reader{
 	PDF:  pdf.Reader{},
 	Word: extract.Any(doc.Reader{}, rtf.Reader{}, docx.Reader{}),
+
+	HTML:   html.Reader{},
+	Slides: pptx.Reader{},
+	Sheets: xlsx.Reader{},
 }
 
 // types are the supported MIME types. The first type with an extension stands for
@@ -43,7 +57,13 @@ var types = []struct {
 	{PDF, pdf.Reader{}.Types()},
 	{Word, docx.Reader{}.Types()},
 	{Word, doc.Reader{}.Types()},
+	{HTML, html.Reader{}.Types()},
+	{Slides, pptx.Reader{}.Types()},
+	{Sheets, xlsx.Reader{}.Types()},
 }
+
+// isOpen reports whether only a service with [Options].Open takes files of the format.
+func (f Format) isOpen() bool { return f == HTML || f == Slides || f == Sheets }
 
 var plainTypes = []extract.Type{
 	{MIME: "text/plain", Extensions: []string{".txt"}},
@@ -76,7 +96,8 @@ func isLines(mimeType string) bool {
 }
 
 // FormatOf returns the format of a MIME type, in any case and with or without
-// parameters, or an Invalid error with the code unsupported_file_type.
+// parameters, or an Invalid error with the code unsupported_file_type. Some formats
+// are taken by services with [Options].Open alone.
 func FormatOf(mimeType string) (Format, error) {
 	wanted := essence(mimeType)
 	for _, f := range types {
@@ -86,9 +107,81 @@ func FormatOf(mimeType string) (Format, error) {
 			}
 		}
 	}
+	return "", errUnsupported(mimeType)
+}
+
+func errUnsupported(mimeType string) error {
 	e := fault.Invalidf("", "Files of the type %.100q are not supported; plain text, Markdown, CSV, TSV, JSON, JSONL, XML, PDF and Word documents are.", mimeType)
 	e.Code = CodeUnsupported
-	return "", e
+	return e
+}
+
+// formatOf is [FormatOf] for what the service takes.
+func (s *Service) formatOf(mimeType string) (Format, error) {
+	format, err := FormatOf(mimeType)
+	if err == nil && format.isOpen() && !s.open {
+		return "", errUnsupported(mimeType)
+	}
+	return format, err
+}
+
+// headBytes is how much of a file tells its type.
+const headBytes = 4 << 10
+
+// typeOf returns the type of a file with a name that begins with head. A type that is
+// supported is believed; with [Options].Open another one, or none, is found from the
+// content and then from the name.
+func (s *Service) typeOf(name, mimeType string, head []byte) string {
+	if _, err := FormatOf(mimeType); err == nil || !s.open {
+		return mimeType
+	}
+	byName := TypeByName(name)
+	named, _ := FormatOf(byName) // none, where the name tells nothing
+	lower := bytes.ToLower(head)
+	switch {
+	case bytes.Contains(head[:min(len(head), 1024)], []byte("%PDF-")):
+		return typeFor(PDF)
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return zipType(head, byName, named)
+	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0")), bytes.HasPrefix(head, []byte(rtf.Magic)):
+		return doc.Reader{}.Types()[0].MIME
+	case named != "":
+		return byName
+	case bytes.Contains(lower, []byte("<!doctype html")), bytes.Contains(lower, []byte("<html")):
+		return typeFor(HTML)
+	case isText(head):
+		return plainTypes[0].MIME
+	}
+	return mimeType
+}
+
+// typeFor returns the first type of a format.
+func typeFor(format Format) string { return readers[format].Types()[0].MIME }
+
+// zipType returns the type of a container: the parts in it tell, or the name.
+func zipType(head []byte, byName string, named Format) string {
+	switch {
+	case named == Slides || named == Sheets || named == Word:
+		return byName
+	case bytes.Contains(head, []byte("ppt/")):
+		return typeFor(Slides)
+	case bytes.Contains(head, []byte("xl/")):
+		return typeFor(Sheets)
+	}
+	return docx.Reader{}.Types()[0].MIME
+}
+
+// isText reports whether a file that begins with head may be text.
+func isText(head []byte) bool {
+	if order, _ := encoding("", head); order != nil {
+		return true // a byte order mark
+	}
+	for n := 1; n < utf8.UTFMax && n <= len(head); n++ {
+		if last := head[len(head)-n:]; utf8.RuneStart(last[0]) && !utf8.FullRune(last) {
+			head = head[:len(head)-n] // the last character goes on behind the head
+		}
+	}
+	return isUTF8(head)
 }
 
 // TypeByName returns the MIME type that the end of a file's name stands for, or

@@ -119,7 +119,7 @@ func (u *upload) field(name string, part *multipart.Part) error {
 	u.fields[name] = string(value)
 	fmt.Fprintf(u.sum, "%q %q\n", name, value)
 	if name == purposeField {
-		return files.CheckPurpose(string(value))
+		return u.api.service.CheckPurpose(string(value))
 	}
 	return nil
 }
@@ -130,7 +130,9 @@ func (u *upload) file(part *multipart.Part) (err error) {
 		return fault.Invalidf(fileField, "The form has two files; one file is uploaded per request.")
 	}
 	mimeType := part.Header.Get("Content-Type")
-	if kind, _, _ := strings.Cut(mimeType, ";"); kind == "" || strings.EqualFold(strings.TrimSpace(kind), "application/octet-stream") {
+	kind, _, _ := strings.Cut(mimeType, ";")
+	untyped := kind == "" || strings.EqualFold(strings.TrimSpace(kind), "application/octet-stream")
+	if untyped && !u.api.service.Open() { // the open interface has the type found
 		u.untyped = true
 		if mimeType = files.TypeByName(part.FileName()); mimeType != "application/jsonl" {
 			return errUntyped()

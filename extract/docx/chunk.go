@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/extract/rtf"
+
+	"github.com/seed-506d8e5d/svc/extract/internal/ooxml"
 )
 
 // chunk returns the text of a part in another format that Word takes in when it
@@ -17,24 +19,24 @@ func (d *document) chunk(id string) string {
 		return ""
 	case bytes.HasPrefix(part, []byte("PK")):
 		d.chunks++
-		c, err := openContainer(d.ctx, bytes.NewReader(part), int64(len(part)))
+		c, err := ooxml.Open(d.ctx, bytes.NewReader(part), int64(len(part)))
 		if err != nil {
-			d.c.damaged = true
+			d.c.Damaged = true
 			return ""
 		}
-		c.spent = d.c.spent
+		c.Spent = d.c.Spent
 		text, err := readPart(d.ctx, c, d.chunks, d.written)
-		d.c.spent, d.c.damaged = c.spent, d.c.damaged || c.damaged || err != nil
+		d.c.Spent, d.c.Damaged = c.Spent, d.c.Damaged || c.Damaged || err != nil
 		return text
 	}
 	if bytes.HasPrefix(part, []byte(rtf.Magic)) {
 		found, err := rtf.Reader{}.Read(d.ctx, bytes.NewReader(part), int64(len(part)))
-		d.c.damaged = d.c.damaged || found.Partial || err != nil
+		d.c.Damaged = d.c.Damaged || found.Partial || err != nil
 		return strings.TrimSpace(found.Text)
 	}
-	text, err := plainUTF8(string(part))
+	text, err := ooxml.PlainUTF8(string(part))
 	if err != nil {
-		d.c.damaged = true
+		d.c.Damaged = true
 		return ""
 	}
 	if head := strings.ToLower(text[:min(len(text), 1024)]); strings.Contains(head, "<html") || strings.Contains(head, "<body") || strings.Contains(head, "<p") {

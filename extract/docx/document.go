@@ -4,24 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/extract"
+	"github.com/seed-506d8e5d/svc/extract/internal/ooxml"
 	"github.com/seed-506d8e5d/svc/extract/internal/word"
 )
 
 // document is what the parts of one document share while they are read.
 type document struct {
 	ctx       context.Context
-	c         *container
-	dir       string            // of the main part, which targets are relative to
-	rels      []relationship    // of the main part
-	partRels  []relationship    // of the part that is being read
-	links     map[string]string // addresses by the ID of one of those
+	c         *ooxml.Container
+	dir       string               // of the main part, which targets are relative to
+	rels      []ooxml.Relationship // of the main part
+	partRels  []ooxml.Relationship // of the part that is being read
+	links     map[string]string    // addresses by the ID of one of those
 	lists     lists
 	footnotes references
 	endnotes  references
@@ -35,12 +35,14 @@ type document struct {
 
 // readDocument finds the main part, reads it and what it refers to, and puts
 // the text together.
-func readDocument(ctx context.Context, c *container) (string, error) { return readPart(ctx, c, 0, 0) }
+func readDocument(ctx context.Context, c *ooxml.Container) (string, error) {
+	return readPart(ctx, c, 0, 0)
+}
 
 // readPart reads a document that may stand in others, as so many did before it,
 // which have had so many bytes of text.
-func readPart(ctx context.Context, c *container, chunks, written int) (string, error) {
-	main, err := mainPart(c)
+func readPart(ctx context.Context, c *ooxml.Container, chunks, written int) (string, error) {
+	main, err := c.Main("word/document.xml")
 	if err != nil {
 		return "", err
 	}
@@ -50,12 +52,12 @@ func readPart(ctx context.Context, c *container, chunks, written int) (string, e
 	if err != nil {
 		return "", err
 	}
-	rels, err := c.readSide(relsOf(main), maxSide)
+	rels, err := c.ReadSide(ooxml.RelationshipsOf(main), ooxml.MaxSide)
 	if err != nil {
 		return "", err
 	}
-	d.rels = parseRelationships(c, rels)
-	d.partRels, d.links = d.rels, parseLinks(rels)
+	d.rels = ooxml.Relationships(c, rels)
+	d.partRels, d.links = d.rels, ooxml.Links(rels)
 	if err := d.readLists(); err != nil {
 		return "", err
 	}
@@ -64,7 +66,7 @@ func readPart(ctx context.Context, c *container, chunks, written int) (string, e
 		return "", err
 	}
 	d.root = ""
-	d.partRels, d.links = d.rels, parseLinks(rels)
+	d.partRels, d.links = d.rels, ooxml.Links(rels)
 	body, err := d.walk(markup, nil)
 	if err != nil && (body == "" || !errors.Is(err, extract.ErrDamaged)) {
 		return "", err
@@ -72,7 +74,7 @@ func readPart(ctx context.Context, c *container, chunks, written int) (string, e
 	if d.root != "document" {
 		return "", fmt.Errorf("%w: the main part is a %q", extract.ErrFormat, d.root)
 	}
-	c.damaged = c.damaged || err != nil
+	c.Damaged = c.Damaged || err != nil
 	sections := []string{body}
 	for _, read := range []func() ([]string, error){
 		func() ([]string, error) { return d.readNotes("footnotes", d.footnotes) },
@@ -94,27 +96,8 @@ func readPart(ctx context.Context, c *container, chunks, written int) (string, e
 	return strings.Join(sections, "\n\n") + "\n", nil
 }
 
-// mainPart returns the name of the main part: the one that the package says,
-// or the usual one if it says nothing usable.
-func mainPart(c *container) (string, error) {
-	rels, err := c.readSide("_rels/.rels", maxSide)
-	if err != nil {
-		return "", err
-	}
-	for _, r := range parseRelationships(c, rels) {
-		if r.kind == "officeDocument" && c.has(r.target("")) {
-			return r.target(""), nil
-		}
-	}
-	const usual = "word/document.xml"
-	if !c.has(usual) {
-		return "", fmt.Errorf("%w: there is no main part", extract.ErrFormat)
-	}
-	return usual, nil
-}
-
 func (d *document) mainMarkup(main string) (string, error) {
-	body, err := d.c.read(main, maxPart)
+	body, err := d.c.Read(main, ooxml.MaxPart)
 	if err != nil {
 		return "", err
 	}
@@ -124,7 +107,7 @@ func (d *document) mainMarkup(main string) (string, error) {
 // tolerate makes an error of damage a note of it, and returns other errors.
 func (d *document) tolerate(err error) error {
 	if errors.Is(err, extract.ErrDamaged) {
-		d.c.damaged = true
+		d.c.Damaged = true
 		return nil
 	}
 	return err
@@ -132,15 +115,15 @@ func (d *document) tolerate(err error) error {
 
 // story reads a side part that holds text. What is damaged is left out.
 func (d *document) story(name string, onNote func(note)) (string, error) {
-	part, err := d.c.readSide(name, maxPart)
+	part, err := d.c.ReadSide(name, ooxml.MaxPart)
 	if err != nil || part == nil {
 		return "", err
 	}
-	rels, err := d.c.readSide(relsOf(name), maxSide)
+	rels, err := d.c.ReadSide(ooxml.RelationshipsOf(name), ooxml.MaxSide)
 	if err != nil {
 		return "", err
 	}
-	d.partRels, d.links = parseRelationships(d.c, rels), parseLinks(rels)
+	d.partRels, d.links = ooxml.Relationships(d.c, rels), ooxml.Links(rels)
 	text, err := d.walk(string(part), onNote)
 	return text, d.tolerate(err)
 }
@@ -208,10 +191,10 @@ func (d *document) unanchored(all []note) (texts []string) {
 
 func (d *document) eachNote(kind string, onNote func(note)) error {
 	for _, r := range d.rels {
-		if r.kind != kind {
+		if r.Kind != kind {
 			continue
 		}
-		_, err := d.story(r.target(d.dir), onNote)
+		_, err := d.story(r.Target(d.dir), onNote)
 		return err // a document has one part of each kind
 	}
 	return nil
@@ -222,12 +205,12 @@ func (d *document) eachNote(kind string, onNote func(note)) error {
 func (d *document) readMargins(ids set) ([]string, error) {
 	names := map[string]string{}
 	for _, r := range d.rels {
-		names[r.id] = r.target(d.dir)
+		names[r.ID] = r.Target(d.dir)
 	}
 	var parts, texts set
 	for _, id := range ids.items {
 		if name, ok := names[id]; ok {
-			parts.add(partKey(name))
+			parts.add(ooxml.PartKey(name))
 		}
 	}
 	for _, name := range parts.items {
@@ -284,77 +267,12 @@ func (r *references) refer(id string, custom bool) string {
 	return mark
 }
 
-// relationship names a part that another part uses.
-type relationship struct {
-	id   string
-	kind string // the last element of the type
-	to   string
-}
-
-// parseRelationships reads a part of relationships, without external targets.
-func parseRelationships(c *container, part []byte) []relationship {
-	var list struct {
-		Relationship []struct {
-			ID         string `xml:"Id,attr"`
-			Type       string `xml:",attr"`
-			Target     string `xml:",attr"`
-			TargetMode string `xml:",attr"`
-		}
-	}
-	if !decode(part, &list) {
-		c.damaged = true
-	}
-	var rels []relationship
-	for _, r := range list.Relationship {
-		if r.TargetMode != "External" {
-			rels = append(rels, relationship{r.ID, path.Base(r.Type), r.Target})
-		}
-	}
-	return rels
-}
-
-// parseLinks reads the addresses among the relationships.
-func parseLinks(part []byte) map[string]string {
-	var list struct {
-		Relationship []struct {
-			ID         string `xml:"Id,attr"`
-			Target     string `xml:",attr"`
-			TargetMode string `xml:",attr"`
-		}
-	}
-	decode(part, &list) // parseRelationships says whether the part is whole
-	links := map[string]string{}
-	for _, r := range list.Relationship {
-		if r.TargetMode == "External" {
-			links[r.ID] = r.Target
-		}
-	}
-	return links
-}
-
-// target returns the name of the part, which is relative to dir.
-func (r relationship) target(dir string) string {
-	to := strings.ReplaceAll(r.to, `\`, "/")
-	if plain, err := url.PathUnescape(to); err == nil {
-		to = plain
-	}
-	if strings.HasPrefix(to, "/") {
-		return to
-	}
-	return path.Join(dir, to)
-}
-
-// relsOf returns the name of the part with the relationships of a part.
-func relsOf(name string) string {
-	return path.Join(path.Dir(name), "_rels", path.Base(name)+".rels")
-}
-
 // readLists reads the styles and list definitions.
 func (d *document) readLists() error {
 	side := func(kind string) ([]byte, error) {
 		for _, r := range d.rels {
-			if r.kind == kind {
-				return d.c.readSide(r.target(d.dir), maxSide)
+			if r.Kind == kind {
+				return d.c.ReadSide(r.Target(d.dir), ooxml.MaxSide)
 			}
 		}
 		return nil, nil
@@ -370,7 +288,7 @@ func (d *document) readLists() error {
 	sheet, whole := parseStyles(styles)
 	var ok bool
 	d.lists, ok = parseLists(sheet, numbering)
-	d.c.damaged = d.c.damaged || !ok || !whole
+	d.c.Damaged = d.c.Damaged || !ok || !whole
 	return nil
 }
 

@@ -25,22 +25,14 @@ import (
 	"io"
 
 	"github.com/seed-506d8e5d/svc/extract"
+	"github.com/seed-506d8e5d/svc/extract/internal/ooxml"
 	"github.com/seed-506d8e5d/svc/extract/internal/rtl"
 )
 
-// Limits on what one document may unpack to. Above ratioFloor a part may not be
-// more than maxRatio times its packed size.
+// Limits on the text of a document, beside those of package ooxml.
 const (
-	maxParts     = 20_000
-	maxDirectory = 8 << 20   // bytes of the container's directory
-	maxPart      = 128 << 20 // bytes of one unpacked part
-	maxSide      = 16 << 20  // bytes of a part other than a story of the document
-	maxTotal     = 256 << 20 // bytes of all parts that are read
-	maxRatio     = 200
-	ratioFloor   = 16 << 20
-	maxText      = 64 << 20 // bytes of text
-	maxTag       = 1 << 20  // bytes of one start tag
-	maxDepth     = 2_000    // open elements
+	maxText  = 64 << 20 // bytes of text
+	maxDepth = 2_000    // open elements
 )
 
 // Reader is the [extract.Reader] of .docx files and their kin with macros and templates.
@@ -67,7 +59,7 @@ func (Reader) Read(ctx context.Context, r io.ReaderAt, size int64) (extract.Docu
 	if err := ctx.Err(); err != nil {
 		return extract.Document{}, err
 	}
-	c, err := openContainer(ctx, r, size)
+	c, err := ooxml.Open(ctx, r, size)
 	if err != nil {
 		return extract.Document{}, err
 	}
@@ -75,5 +67,5 @@ func (Reader) Read(ctx context.Context, r io.ReaderAt, size int64) (extract.Docu
 	if err != nil {
 		return extract.Document{}, err
 	}
-	return extract.Document{Text: rtl.Letters(text), Partial: c.damaged}, nil
+	return extract.Document{Text: rtl.Letters(text), Partial: c.Damaged}, nil
 }

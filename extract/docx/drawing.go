@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/extract/internal/markdown"
+	"github.com/seed-506d8e5d/svc/extract/internal/ooxml"
 )
 
 // startDrawing handles what a drawing shows that is not text of the document: the
@@ -13,13 +14,13 @@ import (
 func (w *walker) startDrawing(e xml.StartElement) {
 	switch e.Name.Local {
 	case "docPr": // of every drawing
-		w.picture(attr(e, "descr"))
+		w.picture(ooxml.Attr(e, "descr"))
 	case "shape", "imagedata": // VML
-		w.picture(attr(e, "alt"))
+		w.picture(ooxml.Attr(e, "alt"))
 	case "chart":
-		w.block(w.doc.chart(attr(e, "id")))
+		w.block(w.doc.chart(ooxml.Attr(e, "id")))
 	case "relIds":
-		w.block(w.doc.diagram(attr(e, "dm")))
+		w.block(w.doc.diagram(ooxml.Attr(e, "dm")))
 	}
 }
 
@@ -42,7 +43,7 @@ func (w *walker) block(text string) {
 // lineBreak writes the break of a line or a page.
 func (w *walker) lineBreak(e xml.StartElement) {
 	switch {
-	case attr(e, "type") == "page" && w.story.cell == nil && len(w.outer) == 0:
+	case ooxml.Attr(e, "type") == "page" && w.story.cell == nil && len(w.outer) == 0:
 		w.block("---")
 	case w.story.inHeading():
 		w.put(" ") // a heading is one line
@@ -70,8 +71,8 @@ func (w *walker) comment(id string) {
 // partOf returns the part that a relationship of the part being read leads to.
 func (d *document) partOf(id string) []byte {
 	for _, r := range d.partRels {
-		if r.id == id {
-			part, err := d.c.readSide(r.target(d.dir), maxSide)
+		if r.ID == id {
+			part, err := d.c.ReadSide(r.Target(d.dir), ooxml.MaxSide)
 			if err != nil {
 				return nil // the context has ended, which the walk finds
 			}
@@ -88,8 +89,8 @@ func (d *document) diagram(id string) string {
 			Texts []string `xml:"t>p>r>t"`
 		} `xml:"ptLst>pt"`
 	}
-	if !decode(d.partOf(id), &data) {
-		d.c.damaged = true
+	if !ooxml.Decode(d.partOf(id), &data) {
+		d.c.Damaged = true
 	}
 	var lines []string
 	for _, p := range data.Points {
@@ -130,8 +131,8 @@ const maxPoints = 1000
 // chart returns the title of a chart and a table of its series.
 func (d *document) chart(id string) string {
 	var part chartPart
-	if !decode(d.partOf(id), &part) {
-		d.c.damaged = true
+	if !ooxml.Decode(d.partOf(id), &part) {
+		d.c.Damaged = true
 	}
 	var series []chartSeries
 	for _, plot := range part.Plots.Plot {

@@ -3,6 +3,8 @@ package docx
 import (
 	"encoding/xml"
 	"strconv"
+
+	"github.com/seed-506d8e5d/svc/extract/internal/ooxml"
 )
 
 // form is a form field of the old kind, whose state is shown in place of a
@@ -23,12 +25,12 @@ func (f *form) property(e xml.StartElement) {
 		f.kind = e.Name.Local
 	case "default", "checked", "result":
 		f.checked = isOn(e)
-		if n, err := strconv.Atoi(attr(e, "val")); err == nil {
+		if n, err := strconv.Atoi(ooxml.Attr(e, "val")); err == nil {
 			f.chosen = n
 		}
 	case "listEntry":
 		if len(f.entries) < maxFormEntries {
-			f.entries = append(f.entries, attr(e, "val"))
+			f.entries = append(f.entries, ooxml.Attr(e, "val"))
 		}
 	}
 }

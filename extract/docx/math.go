@@ -1,6 +1,10 @@
 package docx
 
-import "encoding/xml"
+import (
+	"encoding/xml"
+
+	"github.com/seed-506d8e5d/svc/extract/internal/ooxml"
+)
 
 // startMath keeps fractions and powers readable on one line.
 func (w *walker) startMath(name string) {
@@ -19,9 +23,9 @@ func (w *walker) startMath(name string) {
 func (w *walker) mathProperty(e xml.StartElement) {
 	switch e.Name.Local {
 	case "chr", "begChr":
-		w.operator = attr(e, "val")
+		w.operator = ooxml.Attr(e, "val")
 	case "endChr":
-		w.closing = attr(e, "val")
+		w.closing = ooxml.Attr(e, "val")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/seed-506d8e5d/svc/extract/internal/ooxml"
 	"github.com/seed-506d8e5d/svc/extract/internal/word"
 )
 
@@ -71,7 +72,7 @@ func parseLists(styles styles, numbering []byte) (l lists, ok bool) {
 		Abstract []*abstract `xml:"abstractNum"`
 		Num      []*instance `xml:"num"`
 	}
-	ok = decode(numbering, &n)
+	ok = ooxml.Decode(numbering, &n)
 	l = lists{styles, map[string]*instance{}, map[string]*abstract{}}
 	for _, a := range n.Abstract {
 		for i := range a.Levels {

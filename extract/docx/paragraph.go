@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/extract/internal/markdown"
+	"github.com/seed-506d8e5d/svc/extract/internal/ooxml"
 )
 
 // beginParagraph writes what begins the line of a paragraph whose properties have
@@ -82,7 +83,7 @@ func namedHeading(name string) int {
 // no address that a reader could use.
 func (w *walker) startHyperlink(e xml.StartElement) {
 	url := ""
-	if id := attr(e, "id"); id != "" {
+	if id := ooxml.Attr(e, "id"); id != "" {
 		url = markdown.Address(w.doc.links[id])
 	}
 	w.story.startLink(url)

@@ -3,6 +3,8 @@ package docx
 import (
 	"encoding/xml"
 	"strings"
+
+	"github.com/seed-506d8e5d/svc/extract/internal/ooxml"
 )
 
 // startProperty reads the properties that decide about text. Those of w.props,
@@ -39,9 +41,9 @@ func (w *walker) runProperty(e xml.StartElement) {
 		hidden := isOn(e)
 		w.story.run.vanish = &hidden
 	case "rStyle":
-		w.story.run.style = attr(e, "val")
+		w.story.run.style = ooxml.Attr(e, "val")
 	case "rFonts":
-		w.story.font = attr(e, "ascii")
+		w.story.font = ooxml.Attr(e, "ascii")
 	}
 }
 
@@ -49,15 +51,15 @@ func (w *walker) paragraphProperty(e xml.StartElement) {
 	p := &w.story.paragraph
 	switch e.Name.Local {
 	case "pStyle":
-		p.style = attr(e, "val")
+		p.style = ooxml.Attr(e, "val")
 	case "numId":
-		p.numID = attr(e, "val")
+		p.numID = ooxml.Attr(e, "val")
 	case "pageBreakBefore":
 		p.newPage = isOn(e)
 	case "outlineLvl":
-		p.outline = attr(e, "val")
+		p.outline = ooxml.Attr(e, "val")
 	case "ilvl":
-		p.level = attr(e, "val")
+		p.level = ooxml.Attr(e, "val")
 	case "del", "moveFrom":
 		p.joined = true
 	case "headerReference", "footerReference":
@@ -68,9 +70,9 @@ func (w *walker) paragraphProperty(e xml.StartElement) {
 func (w *walker) sectionProperty(e xml.StartElement) {
 	switch e.Name.Local {
 	case "headerReference":
-		w.doc.headers.add(attr(e, "id"))
+		w.doc.headers.add(ooxml.Attr(e, "id"))
 	case "footerReference":
-		w.doc.footers.add(attr(e, "id"))
+		w.doc.footers.add(ooxml.Attr(e, "id"))
 	}
 }
 

@@ -1,5 +1,7 @@
 package docx
 
+import "github.com/seed-506d8e5d/svc/extract/internal/ooxml"
+
 // styles are the styles of a document.
 type styles struct {
 	byID      map[string]*style
@@ -26,7 +28,7 @@ func parseStyles(part []byte) (s styles, ok bool) {
 		Vanish *value   `xml:"docDefaults>rPrDefault>rPr>vanish"`
 		Style  []*style `xml:"style"`
 	}
-	ok = decode(part, &sheet)
+	ok = ooxml.Decode(part, &sheet)
 	s = styles{byID: map[string]*style{}, hidesText: sheet.Vanish.isOn()}
 	for _, one := range sheet.Style {
 		s.byID[one.ID] = one

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/seed-506d8e5d/svc/extract/internal/markdown"
+	"github.com/seed-506d8e5d/svc/extract/internal/ooxml"
 )
 
 // maxTables bounds how deep tables stand in each other. What is deeper is text.
@@ -41,9 +42,9 @@ func (w *walker) cellProperty(e xml.StartElement) {
 	}
 	switch e.Name.Local {
 	case "gridSpan":
-		w.story.cell.Span, _ = strconv.Atoi(attr(e, "val")) // less than one is one
+		w.story.cell.Span, _ = strconv.Atoi(ooxml.Attr(e, "val")) // less than one is one
 	case "vMerge":
-		w.story.cell.Above = attr(e, "val") != "restart"
+		w.story.cell.Above = ooxml.Attr(e, "val") != "restart"
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed-506d8e5d/svc/extract"
+	"github.com/seed-506d8e5d/svc/extract/internal/ooxml"
 )
 
 // walker reads one part in document order.
@@ -52,7 +53,7 @@ const (
 // walk reads markup to its end or to the first error, and returns the text.
 func (d *document) walk(markup string, onNote func(note)) (string, error) {
 	w := &walker{doc: d, story: &story{}, bound: usualBindings(), onNote: onNote}
-	dec, err := newDecoder(markup)
+	dec, err := ooxml.NewDecoder(markup)
 	if err != nil {
 		return "", err
 	}
@@ -197,12 +198,12 @@ func (w *walker) startWord(e xml.StartElement) {
 	case "noBreakHyphen":
 		w.put("-")
 	case "sym":
-		w.put(symbol(attr(e, "font"), attr(e, "char")))
+		w.put(symbol(ooxml.Attr(e, "font"), ooxml.Attr(e, "char")))
 	case "r":
 		w.story.run, w.story.font = run{}, ""
 		w.story.hidden = w.doc.lists.styles.hidden(w.story.paragraph.style, run{})
 	case "fldChar":
-		w.fieldChar(attr(e, "fldCharType"))
+		w.fieldChar(ooxml.Attr(e, "fldCharType"))
 	case "tbl":
 		w.startTable()
 	case "tr":
@@ -218,16 +219,16 @@ func (w *walker) startWord(e xml.StartElement) {
 	case "footnoteReference", "endnoteReference":
 		w.reference(e)
 	case "commentReference":
-		w.comment(attr(e, "id"))
+		w.comment(ooxml.Attr(e, "id"))
 	case "altChunk":
-		if text := w.doc.chunk(attr(e, "id")); text != "" {
+		if text := w.doc.chunk(ooxml.Attr(e, "id")); text != "" {
 			w.put(text)
 			w.story.lineEnds = 1
 		}
 	case "footnote", "endnote", "comment":
 		if w.onNote != nil && len(w.outer) == 0 {
 			w.openStory()
-			w.note = note{id: attr(e, "id"), author: attr(e, "author")}
+			w.note = note{id: ooxml.Attr(e, "id"), author: ooxml.Attr(e, "author")}
 		}
 	}
 }
@@ -322,8 +323,8 @@ func (w *walker) reference(e xml.StartElement) {
 	if e.Name.Local == "endnoteReference" {
 		notes = &w.doc.endnotes
 	}
-	custom := attr(e, "customMarkFollows")
-	mark := notes.refer(attr(e, "id"), custom == "1" || custom == "true" || custom == "on")
+	custom := ooxml.Attr(e, "customMarkFollows")
+	mark := notes.refer(ooxml.Attr(e, "id"), custom == "1" || custom == "true" || custom == "on")
 	if mark != "" {
 		w.put("[^" + mark + "]")
 	}

@@ -16,7 +16,7 @@ type File struct {
 	CreatedAt     int64  `json:"created_at" doc:"When it was uploaded, Unix seconds."`
 	ExpiresAt     *int64 `json:"expires_at" doc:"When it is deleted, Unix seconds."`
 	Filename      string `json:"filename"`
-	Purpose       string `json:"purpose" api:"enum=assistants|batch|batch_output"`
+	Purpose       string `json:"purpose" api:"enum=assistants|batch|batch_output|fine-tune|vision|user_data|evals"`
 	Status        string `json:"status" api:"enum=uploaded|processed|error"`
 	StatusDetails string `json:"status_details,omitempty" doc:"What there is to say about the status, where there is: why the file has no text, or that some of its text is missing. Models are told the same."`
 }

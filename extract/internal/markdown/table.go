@@ -88,7 +88,7 @@ func (t *Table) String() string {
 		for j := range columns {
 			text := ""
 			if j < len(row) {
-				text = cellText(row[j].Text)
+				text = CellText(row[j].Text)
 			}
 			if text != "" {
 				b.WriteString(" " + text)
@@ -116,8 +116,8 @@ func (t *Table) Inner() string {
 	return strings.Join(lines, "\n")
 }
 
-// cellText keeps lines within the row, and lines of a cell from ending it.
-func cellText(text string) string {
+// CellText returns a text as it stands in a cell of a row: it keeps lines within the row, and lines of a cell from ending it.
+func CellText(text string) string {
 	text = strings.Trim(text, " \t\n")
 	text = strings.ReplaceAll(text, "|", `\|`)
 	text = strings.ReplaceAll(text, "\t", " ")

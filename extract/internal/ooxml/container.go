@@ -1,4 +1,7 @@
-package docx
+// Package ooxml reads the containers and the markup of Office Open XML: .docx, .pptx and
+// .xlsx files. Everything is bounded: the number of parts, their unpacked sizes and the
+// length of a tag.
+package ooxml
 
 import (
 	"archive/zip"
@@ -13,19 +16,35 @@ import (
 	"github.com/seed-506d8e5d/svc/extract/internal/word"
 )
 
-var errNoPart = errors.New("no such part")
+// Limits on what one document may unpack to. Above ratioFloor a part may not be
+// more than maxRatio times its packed size.
+const (
+	MaxPart = 128 << 20 // bytes of one unpacked part with the text of a document
+	MaxSide = 16 << 20  // bytes of another part
 
-// container is the zip file around the parts of a document. It counts what is
+	maxParts     = 20_000
+	maxDirectory = 8 << 20   // bytes of the container's directory
+	maxTotal     = 256 << 20 // bytes of all parts that are read
+	maxRatio     = 200
+	ratioFloor   = 16 << 20
+	maxTag       = 1 << 20 // bytes of one start tag
+)
+
+// ErrNoPart is the error of [Container.Read] for a part that is not there.
+var ErrNoPart = errors.New("no such part")
+
+// Container is the zip file around the parts of a document. It counts what is
 // unpacked and remembers whether anything was damaged.
-type container struct {
-	src     source
-	parts   map[string]*zip.File // by [partKey]
-	spent   int64
-	damaged bool
+type Container struct {
+	Spent   int64 // bytes unpacked so far
+	Damaged bool
+
+	src   source
+	parts map[string]*zip.File // by [PartKey]
 }
 
-// openContainer reads the directory of the container and nothing else.
-func openContainer(ctx context.Context, r io.ReaderAt, size int64) (*container, error) {
+// Open reads the directory of the container and nothing else.
+func Open(ctx context.Context, r io.ReaderAt, size int64) (*Container, error) {
 	src := source{word.NewReader(ctx, r, maxDirectory)}
 	magic := make([]byte, 8)
 	if _, err := io.ReadFull(io.NewSectionReader(src, 0, size), magic); err != nil {
@@ -42,42 +61,43 @@ func openContainer(ctx context.Context, r io.ReaderAt, size int64) (*container, 
 		return nil, fmt.Errorf("%w: %d parts", extract.ErrTooLarge, len(z.File))
 	}
 	src.Lift()
-	c := &container{src: src, parts: make(map[string]*zip.File, len(z.File))}
+	c := &Container{src: src, parts: make(map[string]*zip.File, len(z.File))}
 	for _, f := range z.File {
-		if key := partKey(f.Name); c.parts[key] == nil {
+		if key := PartKey(f.Name); c.parts[key] == nil {
 			c.parts[key] = f
 		}
 	}
 	return c, nil
 }
 
-// partKey makes the names of parts comparable: they are case-insensitive, and
+// PartKey makes the names of parts comparable: they are case-insensitive, and
 // some writers use backslashes or a leading slash.
-func partKey(name string) string {
+func PartKey(name string) string {
 	return strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(name, `\`, "/"), "/"))
 }
 
-func (c *container) has(name string) bool { return c.parts[partKey(name)] != nil }
+// Has reports whether there is a part.
+func (c *Container) Has(name string) bool { return c.parts[PartKey(name)] != nil }
 
-// read unpacks a part of at most limit bytes. It returns errNoPart if there is
+// Read unpacks a part of at most limit bytes. It returns ErrNoPart if there is
 // none, and what could be read if the part is damaged but not empty.
-func (c *container) read(name string, limit int64) ([]byte, error) {
-	f := c.parts[partKey(name)]
+func (c *Container) Read(name string, limit int64) ([]byte, error) {
+	f := c.parts[PartKey(name)]
 	if f == nil {
-		return nil, errNoPart
+		return nil, ErrNoPart
 	}
 	const encrypted = 1
 	if f.Flags&encrypted != 0 {
 		return nil, extract.ErrPassword
 	}
 	size := f.UncompressedSize64
-	if size > uint64(limit) || c.spent+int64(size) > maxTotal {
+	if size > uint64(limit) || c.Spent+int64(size) > maxTotal {
 		return nil, fmt.Errorf("%w: part %q unpacks to %d bytes", extract.ErrTooLarge, name, size)
 	}
 	if size > ratioFloor && size/maxRatio > f.CompressedSize64 {
 		return nil, fmt.Errorf("%w: part %q is a bomb", extract.ErrTooLarge, name)
 	}
-	c.spent += int64(size)
+	c.Spent += int64(size)
 	rc, err := f.Open()
 	if err != nil {
 		return nil, c.src.classify(extract.ErrDamaged, err)
@@ -91,20 +111,20 @@ func (c *container) read(name string, limit int64) ([]byte, error) {
 	if len(data) == 0 || !errors.Is(err, extract.ErrDamaged) {
 		return nil, err
 	}
-	c.damaged = true
+	c.Damaged = true
 	return data, nil
 }
 
-// readSide unpacks a part that the document can do without, and returns nil if
+// ReadSide unpacks a part that the document can do without, and returns nil if
 // that fails for any reason but the end of the context. A part that is there
 // and cannot be read makes the document count as damaged.
-func (c *container) readSide(name string, limit int64) ([]byte, error) {
-	data, err := c.read(name, limit)
+func (c *Container) ReadSide(name string, limit int64) ([]byte, error) {
+	data, err := c.Read(name, limit)
 	if ended := c.src.Err(); err != nil && ended != nil {
 		return nil, ended
 	}
-	if err != nil && !errors.Is(err, errNoPart) {
-		c.damaged = true
+	if err != nil && !errors.Is(err, ErrNoPart) {
+		c.Damaged = true
 	}
 	return data, nil
 }
