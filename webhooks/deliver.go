@@ -27,7 +27,6 @@ import (
 const (
 	pollEvery = time.Second
 	lookEvery = time.Minute // how often organizations that have no endpoints any more are looked for
-	dueAtOnce = 64          // deliveries of an organization that one look finds
 	begunFor  = time.Minute // how long a delivery that was begun is left to who began it
 
 	deadAfter     = 72 * time.Hour // of an endpoint that fails
@@ -51,12 +50,14 @@ func retryAfter(tries int) time.Duration {
 
 func decode(data []byte, v any) error { return json.Unmarshal(data, v) }
 
-// due is a place in the queue.
+// due is a place in the queue of an endpoint.
 type due struct {
 	ns           storage.Namespace
 	at           int64
 	id, endpoint string
 }
+
+func (d *due) key() []byte { return queueKey(d.endpoint, d.at, d.id) }
 
 // dispatch begins deliveries that are due until ctx ends.
 func (s *Service) dispatch(ctx context.Context) {
@@ -106,27 +107,30 @@ func (s *Service) round(ctx context.Context, ns storage.Namespace, look bool) er
 	return err
 }
 
-// due returns deliveries whose time has come, and whether there are no endpoints.
+// due returns deliveries whose time has come, of each endpoint as many as may be under
+// way, and whether there are no endpoints.
 func (s *Service) due(ctx context.Context, ns storage.Namespace) (found []due, none bool, err error) {
 	now := s.o.Outbox.now().UnixMilli()
 	err = s.o.Store.View(ctx, ns, func(tx storage.Tx) error {
-		found, none = nil, true
-		for e, err := range tx.Scan(storage.Range{Start: []byte(queuePrefix), End: queueKey(now+1, ""), Limit: dueAtOnce}) {
-			if err != nil {
-				return err
-			}
-			place := e.Key[len(queuePrefix):]
-			found = append(found, due{ns, int64(binary.BigEndian.Uint64(place)), string(place[8:]), string(e.Value)})
-		}
-		r := storage.Prefix([]byte(endpointPrefix))
-		r.KeysOnly, r.Limit = true, 1
-		for _, err := range tx.Scan(r) {
-			none = false
+		found = nil
+		all, err := endpointIDs(tx)
+		if none = len(all) == 0; err != nil {
 			return err
+		}
+		for _, endpoint := range all {
+			prefix := queueOf(endpoint)
+			r := storage.Range{Start: prefix, End: queueKey(endpoint, now+1, ""), KeysOnly: true, Limit: perEndpoint}
+			for e, err := range tx.Scan(r) {
+				if err != nil {
+					return err
+				}
+				place := e.Key[len(prefix):]
+				found = append(found, due{ns, int64(binary.BigEndian.Uint64(place)), string(place[8:]), endpoint})
+			}
 		}
 		return nil
 	})
-	return found, none && len(found) == 0 && err == nil, err
+	return found, none && err == nil, err
 }
 
 // reserve takes one of the workers for an endpoint.
@@ -172,12 +176,12 @@ func (s *Service) claim(ctx context.Context, d due) (a *attempt, err error) {
 	err = s.o.Store.Update(ctx, d.ns, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
 		a = nil
-		if _, err := tx.Get(queueKey(d.at, d.id)); errors.Is(err, storage.ErrNotFound) {
+		if _, err := tx.Get(d.key()); errors.Is(err, storage.ErrNotFound) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		if err := tx.Delete(queueKey(d.at, d.id)); err != nil {
+		if err := tx.Delete(d.key()); err != nil {
 			return err
 		}
 		r, err := getDelivery(tx, d.endpoint, d.id)
@@ -192,8 +196,8 @@ func (s *Service) claim(ctx context.Context, d due) (a *attempt, err error) {
 			return err
 		}
 		if e.DisabledAt != 0 {
-			r.Status, r.NextAt, r.Error = Failed, 0, "The endpoint is disabled."
-			return r.schedule(tx, d.id)
+			r.Status, r.Error = Failed, "The endpoint is disabled."
+			return r.end(tx, d.id, now.UnixMilli())
 		}
 		r.Tries++
 		r.TriedAt, r.NextAt = now.Unix(), now.Add(begunFor).UnixMilli()
@@ -212,9 +216,10 @@ func (s *Service) try(ctx context.Context, a *attempt) error {
 	if ctx.Err() != nil {
 		return nil // it is tried again
 	}
-	disabled := false
+	dead := false
 	storeErr := s.o.Store.Update(ctx, a.ns, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
+		dead = false
 		r, getErr := getDelivery(tx, a.delivery.Endpoint, a.id)
 		if fault.Is(getErr, fault.NotFound) || getErr == nil && r.NextAt != a.delivery.NextAt {
 			return nil // it was deleted, or is somebody else's by now
@@ -222,50 +227,65 @@ func (s *Service) try(ctx context.Context, a *attempt) error {
 		if getErr != nil {
 			return getErr
 		}
-		if err := tx.Delete(queueKey(r.NextAt, a.id)); err != nil {
+		if err := r.unschedule(tx, a.id); err != nil {
 			return err
 		}
-		r.StatusCode, r.Error, r.NextAt = code, textOf(err), 0
+		now := s.o.Outbox.now()
+		r.StatusCode, r.Error = code, textOf(err)
 		if code/100 == 2 {
 			r.Status = Delivered
-			return errors.Join(r.schedule(tx, a.id), tx.Delete(failingKey(r.Endpoint)), s.sweep(tx, r.Endpoint))
-		}
-		if wait := retryAfter(r.Tries); wait > 0 {
-			r.NextAt = s.o.Outbox.now().Add(wait).UnixMilli()
-		} else {
-			r.Status = Failed
+			return errors.Join(r.end(tx, a.id, now.UnixMilli()), tx.Delete(failingKey(r.Endpoint)), s.sweep(tx, r.Endpoint))
 		}
 		var failErr error
-		disabled, failErr = s.failing(tx, r.Endpoint)
-		return errors.Join(r.schedule(tx, a.id), failErr, s.sweep(tx, r.Endpoint))
+		if dead, failErr = s.failing(tx, r.Endpoint); failErr != nil {
+			return failErr
+		}
+		if wait := retryAfter(r.Tries); wait > 0 {
+			r.NextAt = now.Add(wait).UnixMilli()
+			return errors.Join(r.schedule(tx, a.id), s.sweep(tx, r.Endpoint))
+		}
+		r.Status = Failed
+		return errors.Join(r.end(tx, a.id, now.UnixMilli()), s.sweep(tx, r.Endpoint))
 	})
-	if storeErr != nil || !disabled {
+	if storeErr != nil || !dead {
 		return storeErr
 	}
-	return s.o.Accounts.As(accounts.Actor{By: "webhooks"}).Record(ctx, ActionDisable, string(a.ns),
-		map[string]string{"webhook_endpoint": a.endpoint.ID, "url": a.endpoint.URL})
+	return s.disable(ctx, a)
 }
 
 // ActionDisable is the action of the audit log for an endpoint that was disabled. Its
 // subject is the organization.
 const ActionDisable = "webhook_endpoint.disable"
 
-// failing notes that an endpoint fails, and disables it where it has for too long.
-func (s *Service) failing(tx storage.Tx, id string) (disabled bool, err error) {
-	now := s.now()
+// failing notes that an endpoint fails, and reports whether it has for too long.
+func (s *Service) failing(tx storage.Tx, id string) (dead bool, err error) {
 	since, err := tx.Get(failingKey(id))
 	if errors.Is(err, storage.ErrNotFound) {
-		return false, tx.Set(failingKey(id), binary.BigEndian.AppendUint64(nil, uint64(now)))
+		return false, tx.Set(failingKey(id), binary.BigEndian.AppendUint64(nil, uint64(s.now())))
 	}
-	if err != nil || len(since) != 8 || now-int64(binary.BigEndian.Uint64(since)) < int64(deadAfter/time.Second) {
-		return false, err
-	}
-	e, err := getEndpoint(tx, id)
+	return err == nil && len(since) == 8 && s.now()-int64(binary.BigEndian.Uint64(since)) >= int64(deadAfter/time.Second), err
+}
+
+// disable disables the endpoint of an attempt. The audit log is written first: where
+// the process dies in between, the next attempt that fails disables it.
+func (s *Service) disable(ctx context.Context, a *attempt) error {
+	id := a.endpoint.ID
+	err := s.o.Accounts.As(accounts.Actor{By: "webhooks"}).Record(ctx, ActionDisable, string(a.ns), map[string]string{"webhook_endpoint": id, "url": a.endpoint.URL})
 	if err != nil {
-		return false, err
+		return err
 	}
-	e.DisabledAt = now
-	return true, errors.Join(storage.SetJSON(tx, endpointKey(id), e), tx.Delete(failingKey(id)))
+	return s.o.Store.Update(ctx, a.ns, func(tx storage.Tx) error {
+		storage.UseReserve(tx)
+		e, err := getEndpoint(tx, id)
+		if fault.Is(err, fault.NotFound) || err == nil && e.UpdatedAt != a.endpoint.UpdatedAt {
+			return nil // somebody has looked after it meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		e.DisabledAt = s.now()
+		return errors.Join(storage.SetJSON(tx, endpointKey(id), e), tx.Delete(failingKey(id)))
+	})
 }
 
 // sweep removes some deliveries that have been kept for long enough.
@@ -292,11 +312,8 @@ func removeOldest(tx storage.Tx, endpoint string, most int, before int64) (more 
 		if err != nil || r.CreatedAt >= before {
 			return false, err
 		}
-		err = tx.Delete(e.Key)
-		if err == nil && r.NextAt != 0 {
-			err = tx.Delete(queueKey(r.NextAt, string(e.Key[len(prefix):])))
-		}
-		if err != nil {
+		id := string(e.Key[len(prefix):])
+		if err := errors.Join(tx.Delete(e.Key), r.unschedule(tx, id), tx.Delete(pendingKey(endpoint, r.Object, id))); err != nil {
 			return false, err
 		}
 		count++

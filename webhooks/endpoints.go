@@ -256,10 +256,8 @@ func (s *Service) Resend(ctx context.Context, caller accounts.Caller, endpoint, 
 		if err != nil {
 			return err
 		}
-		if r.NextAt != 0 {
-			if err := tx.Delete(queueKey(r.NextAt, id)); err != nil {
-				return err
-			}
+		if err := r.unschedule(tx, id); err != nil {
+			return err
 		}
 		r.Status, r.Tries, r.NextAt = Pending, 0, s.o.Outbox.now().UnixMilli()
 		d = r.delivery(id)

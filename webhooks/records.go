@@ -14,18 +14,23 @@ import (
 //	w/e/{endpoint}              an endpoint
 //	w/f/{endpoint}              since when it has failed: Unix seconds in 8 bytes
 //	w/d/{endpoint}/{delivery}   a delivery
-//	w/q/{time}{delivery}        when it is tried next: Unix milliseconds in 8 bytes; the value is the endpoint
-const (
-	endpointPrefix = "w/e/"
-	queuePrefix    = "w/q/"
-)
+//	w/q/{endpoint}/{time}{delivery}
+//	                            when it is tried next: Unix milliseconds in 8 bytes
+//	w/o/{endpoint}/{object}/{delivery}
+//	                            a delivery about an object that is pending: the first one is tried
+const endpointPrefix = "w/e/"
 
 func endpointKey(id string) []byte           { return []byte(endpointPrefix + id) }
 func failingKey(id string) []byte            { return []byte("w/f/" + id) }
 func deliveriesOf(endpoint string) []byte    { return []byte("w/d/" + endpoint + "/") }
 func deliveryKey(endpoint, id string) []byte { return append(deliveriesOf(endpoint), id...) }
-func queueKey(at int64, delivery string) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte(queuePrefix), uint64(at)), delivery...)
+func queueOf(endpoint string) []byte         { return []byte("w/q/" + endpoint + "/") }
+func queueKey(endpoint string, at int64, delivery string) []byte {
+	return append(binary.BigEndian.AppendUint64(queueOf(endpoint), uint64(at)), delivery...)
+}
+func pendingOf(endpoint, object string) []byte { return []byte("w/o/" + endpoint + "/" + object + "/") }
+func pendingKey(endpoint, object, delivery string) []byte {
+	return append(pendingOf(endpoint, object), delivery...)
 }
 
 // Endpoint is a URL and the events that are posted to it. Times are Unix seconds.
@@ -109,7 +114,7 @@ type deliveryRecord struct {
 	TriedAt    int64  `json:"tried_at,omitempty"`
 	StatusCode int    `json:"status_code,omitempty"`
 	Error      string `json:"error,omitempty"`
-	NextAt     int64  `json:"next_at,omitempty"` // Unix milliseconds, as in the queue; 0: it is not in it
+	NextAt     int64  `json:"next_at,omitempty"` // Unix milliseconds, as in the queue; 0: it is not in it, or waits for one before
 }
 
 func (r *deliveryRecord) delivery(id string) Delivery {
@@ -119,14 +124,58 @@ func (r *deliveryRecord) delivery(id string) Delivery {
 	}
 }
 
-// schedule stores a delivery, and its place in the queue if it has one.
+// schedule stores a delivery that is pending, with its place in the queue if it has one.
 func (r *deliveryRecord) schedule(tx storage.Tx, id string) error {
 	if r.NextAt != 0 {
-		if err := tx.Set(queueKey(r.NextAt, id), []byte(r.Endpoint)); err != nil {
+		if err := tx.Set(queueKey(r.Endpoint, r.NextAt, id), nil); err != nil {
 			return err
 		}
 	}
+	if err := tx.Set(pendingKey(r.Endpoint, r.Object, id), nil); err != nil {
+		return err
+	}
 	return storage.SetJSON(tx, deliveryKey(r.Endpoint, id), r)
+}
+
+// unschedule takes a delivery out of the queue.
+func (r *deliveryRecord) unschedule(tx storage.Tx, id string) error {
+	if r.NextAt == 0 {
+		return nil
+	}
+	return tx.Delete(queueKey(r.Endpoint, r.NextAt, id))
+}
+
+// end stores a delivery that is out of the queue and not tried any more. The next one
+// about the same object is tried from now on.
+func (r *deliveryRecord) end(tx storage.Tx, id string, now int64) error {
+	r.NextAt = 0
+	if err := storage.SetJSON(tx, deliveryKey(r.Endpoint, id), r); err != nil {
+		return err
+	}
+	if err := tx.Delete(pendingKey(r.Endpoint, r.Object, id)); err != nil {
+		return err
+	}
+	next, err := firstPending(tx, r.Endpoint, r.Object)
+	if err != nil || next == "" {
+		return err
+	}
+	waiting, err := getDelivery(tx, r.Endpoint, next)
+	if err != nil || waiting.NextAt != 0 {
+		return err
+	}
+	waiting.NextAt = now
+	return waiting.schedule(tx, next)
+}
+
+// firstPending returns the oldest delivery about an object that is pending, empty for
+// none.
+func firstPending(tx storage.Tx, endpoint, object string) (id string, err error) {
+	first := storage.Prefix(pendingOf(endpoint, object))
+	first.KeysOnly, first.Limit = true, 1
+	for e, err := range tx.Scan(first) {
+		return string(e.Key[len(first.Start):]), err
+	}
+	return "", nil
 }
 
 // The codes of NotFound errors.
@@ -166,4 +215,17 @@ func endpoints(tx storage.Tx) (found []endpointRecord, err error) {
 		found = append(found, r)
 	}
 	return found, nil
+}
+
+// endpointIDs returns the IDs of the endpoints of a namespace.
+func endpointIDs(tx storage.Tx) (ids []string, err error) {
+	r := storage.Prefix([]byte(endpointPrefix))
+	r.KeysOnly = true
+	for e, err := range tx.Scan(r) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, string(e.Key[len(endpointPrefix):]))
+	}
+	return ids, nil
 }

@@ -5,7 +5,8 @@
 // happen, so that none is lost. A [Service] keeps the endpoints (endpoints.go) and
 // posts what is due (deliver.go): at least once, signed as Standard Webhooks has it
 // (sign.go), up to six times over a day, through the guard of package egress, so that
-// no endpoint leads into the operator's network. An endpoint that has failed for three
+// no endpoint leads into the operator's network. Events about one object come in their
+// order: the next is tried once the one before has arrived or is given up. An endpoint that has failed for three
 // days is disabled. Every process on a store delivers; a delivery that one has begun
 // is left to it for a while.
 package webhooks
@@ -76,7 +77,14 @@ func (o Outbox) Put(tx storage.Tx, kind, object string) error {
 			event = o.newID("evt")
 		}
 		now := o.now()
-		d := deliveryRecord{Endpoint: e.ID, Event: event, Type: kind, Object: object, CreatedAt: now.Unix(), Status: Pending, NextAt: now.UnixMilli()}
+		before, err := firstPending(tx, e.ID, object)
+		if err != nil {
+			return err
+		}
+		d := deliveryRecord{Endpoint: e.ID, Event: event, Type: kind, Object: object, CreatedAt: now.Unix(), Status: Pending}
+		if before == "" {
+			d.NextAt = now.UnixMilli()
+		}
 		if err := d.schedule(tx, o.newID("whd")); err != nil {
 			return err
 		}

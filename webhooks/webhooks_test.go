@@ -219,17 +219,75 @@ func TestWhatAProcessHadBegunIsDeliveredAgain(t *testing.T) {
 // beginElsewhere leaves the one delivery as a process does that died while it waited
 // for the answer: due in a minute.
 func beginElsewhere(tx storage.Tx) error {
-	for entry, err := range tx.Scan(storage.Prefix([]byte("w/q/"))) {
+	queue := []byte("w/q/whe_001/")
+	for entry, err := range tx.Scan(storage.Prefix(queue)) {
 		if err != nil {
 			return err
 		}
 		at := time.Now().Add(time.Minute).UnixMilli()
-		key := append(binary.BigEndian.AppendUint64([]byte("w/q/"), uint64(at)), entry.Key[len("w/q/")+8:]...)
+		key := append(binary.BigEndian.AppendUint64(slices.Clone(queue), uint64(at)), entry.Key[len(queue)+8:]...)
 		if err := errors.Join(tx.Delete(entry.Key), tx.Set(key, entry.Value)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// TestOrderPerObject holds that an event waits for the one before about the same
+// object, however often that is tried, and for no other.
+func TestOrderPerObject(t *testing.T) {
+	bubble(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		e.do("POST", path, hook)
+		bodies := func() (got []string) {
+			for _, r := range e.taken() {
+				var event struct {
+					Type string
+					Data struct{ ID string }
+				}
+				is.NoErr(json.Unmarshal([]byte(r.body), &event))
+				got = append(got, event.Type+" "+event.Data.ID)
+			}
+			slices.Sort(got)
+			return got
+		}
+		e.statuses = []int{500}
+		e.put("response.failed", "a")
+		e.wait(2 * time.Second)
+		is.Equal(bodies(), []string{"response.failed a"})
+		e.put("response.completed", "a")
+		e.put("batch.completed", "a")
+		e.put("response.completed", "b")
+		e.wait(20 * time.Second)
+		is.Equal(bodies(), []string{"response.completed b"})
+		e.wait(time.Minute) // the second try
+		is.Equal(bodies(), []string{"batch.completed a", "response.completed a", "response.failed a"})
+
+		e.statuses = slices.Repeat([]int{500}, 6)
+		e.put("response.failed", "c")
+		e.put("response.completed", "c")
+		e.wait(16 * time.Hour)
+		is.Equal(slices.Compact(bodies()), []string{"response.failed c"})
+		e.wait(14 * time.Hour) // the first one has been given up
+		is.Equal(bodies(), []string{"response.completed c", "response.failed c"})
+	})
+}
+
+// TestADeadEndpointDelaysNoOther has many events for an endpoint that does not answer:
+// those of another endpoint of the organization arrive at once.
+func TestADeadEndpointDelaysNoOther(t *testing.T) {
+	bubble(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		e.do("POST", path, strings.Replace(hook, "http://hook.example", "https://late.example", 1))
+		for n := range 1000 {
+			e.put("batch.completed", fmt.Sprint(n))
+		}
+		e.do("POST", path, hook)
+		e.wait(5 * time.Second)
+		e.put("batch.completed", "mine")
+		e.wait(2 * time.Second)
+		is.Equal(len(e.taken()), 1)
+	})
 }
 
 func TestDeletingAnEndpointRemovesAll(t *testing.T) {
