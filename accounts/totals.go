@@ -230,9 +230,8 @@ func (s *Service) count(ctx context.Context, organization string) error {
 
 // countSome counts up to maxCounted entries and writes what they say of credits into
 // the audit log: each entry once, as the number of the last one is written with that.
-// The log is in the organization's
-// namespace and the totals are in the service's: entries do not change, so that
-// they can be read before.
+// The log is in the organization's namespace and the totals are in the service's:
+// entries do not change, so that they can be read before.
 func (s *Service) countSome(ctx context.Context, organization string) (more bool, err error) {
 	var from uint64
 	err = s.store.View(ctx, system, func(tx storage.Tx) (err error) {
@@ -242,38 +241,15 @@ func (s *Service) countSome(ctx context.Context, organization string) (more bool
 	if err != nil {
 		return false, err
 	}
-	to, used, n := from, map[spender]Sums{}, 0
-	var credits []entryRecord // that the audit log is to have
-	err = s.store.View(ctx, storage.Namespace(organization), func(tx storage.Tx) error {
-		to, n, credits = from, 0, nil
-		clear(used)
-		r := storage.Range{Start: entryKey(from + 1), End: storage.After([]byte(entryPrefix)), Limit: maxCounted}
-		for e, err := range tx.Scan(r) {
-			if err != nil {
-				return err
-			}
-			entry, err := readEntry(e.Value)
-			if err != nil {
-				return err
-			}
-			to, n = entrySequence(e.Key), n+1
-			if entry.Audited {
-				credits = append(credits, entry)
-			}
-			if entry.Type == EntryCharge {
-				who := spender{entry.CreatedAt / secondsOfDay, entry.Use.Model, entry.Key}
-				used[who] = used[who].Plus(entry.sums())
-			}
-		}
-		return nil
-	})
-	if err != nil || n == 0 {
+	counted, err := s.readUncounted(ctx, organization, from)
+	if err != nil || counted.n == 0 {
 		return false, err
 	}
 	sums := map[string]map[int]Sums{}
-	for who, all := range used {
+	for who, all := range counted.used {
 		who.addTo(sums, organization, all)
 	}
+	n := counted.n
 	err = s.store.Update(ctx, system, func(tx storage.Tx) error {
 		storage.UseReserve(tx)
 		now, err := getCounted(tx, organization)
@@ -295,14 +271,49 @@ func (s *Service) countSome(ctx context.Context, organization string) (more bool
 				return err
 			}
 		}
-		for _, entry := range credits {
+		for _, entry := range counted.credits {
 			if err := s.recordCredits(tx, organization, entry); err != nil {
 				return err
 			}
 		}
-		return tx.Set(countedKey(organization), binary.BigEndian.AppendUint64(nil, to))
+		return tx.Set(countedKey(organization), binary.BigEndian.AppendUint64(nil, counted.to))
 	})
 	return n == maxCounted, err
+}
+
+// uncounted is what entries of a ledger come to.
+type uncounted struct {
+	n       int
+	to      uint64 // number of the last one
+	used    map[spender]Sums
+	credits []entryRecord // that the audit log is to have
+}
+
+// readUncounted reads up to maxCounted entries behind a number.
+func (s *Service) readUncounted(ctx context.Context, organization string, from uint64) (u uncounted, err error) {
+	err = s.store.View(ctx, storage.Namespace(organization), func(tx storage.Tx) error {
+		u = uncounted{to: from, used: map[spender]Sums{}}
+		r := storage.Range{Start: entryKey(from + 1), End: storage.After([]byte(entryPrefix)), Limit: maxCounted}
+		for e, err := range tx.Scan(r) {
+			if err != nil {
+				return err
+			}
+			entry, err := readEntry(e.Value)
+			if err != nil {
+				return err
+			}
+			u.to, u.n = entrySequence(e.Key), u.n+1
+			if entry.Audited {
+				u.credits = append(u.credits, entry)
+			}
+			if entry.Type == EntryCharge {
+				who := spender{entry.CreatedAt / secondsOfDay, entry.Use.Model, entry.Key}
+				u.used[who] = u.used[who].Plus(entry.sums())
+			}
+		}
+		return nil
+	})
+	return u, err
 }
 
 // spender is whose sums are added up before they are added to totals.

@@ -179,16 +179,7 @@ func find(edges []float64, v float64) int {
 // take puts a table in the place of the lines within the grid, if they make one.
 func (g grid) take(blocks []block) []block {
 	rows, columns := len(g.ys)-1, len(g.xs)-1
-	regions := g.regions()
-	table := newCells(rows, columns)
-	lefts, rights := make([]int, rows*columns), make([]int, rows*columns) // columns of a region
-	for i := range regions {
-		lefts[i] = columns
-	}
-	for i, region := range regions {
-		lefts[region] = min(lefts[region], i%columns)
-		rights[region] = max(rights[region], i%columns+1)
-	}
+	f := newGridFiller(g)
 	var out []block
 	led := map[int]bool{} // rows with text to the left of the grid
 	at := -1              // where the table comes to stand
@@ -200,7 +191,6 @@ func (g grid) take(blocks []block) []block {
 			out = append(out, b)
 			continue
 		}
-		inside := func(w word) bool { m := (w.left + w.right) / 2; return g.xs[0] <= m && m < g.xs[columns] }
 		if !isLevel(ln) && ln.direction.x <= 0.99 {
 			if x := ln.start.x; g.xs[0] <= x && x < g.xs[columns] {
 				return blocks
@@ -209,7 +199,7 @@ func (g grid) take(blocks []block) []block {
 			continue
 		}
 		words := ln.words()
-		first := slices.IndexFunc(words, inside)
+		first := slices.IndexFunc(words, g.holds)
 		if first < 0 {
 			out = append(out, b)
 			continue
@@ -222,28 +212,15 @@ func (g grid) take(blocks []block) []block {
 			at = len(out)
 			out = append(out, block{})
 		}
-		i := first
-		for i < len(words) && inside(words[i]) {
-			column := find(g.xs, (words[i].left+words[i].right)/2)
-			region := regions[row*columns+column]
-			slack := 0.35 * ln.size
-			left, right := g.xs[lefts[region]]-slack, g.xs[rights[region]]+slack
-			j := i
-			for j < len(words) && inside(words[j]) && regions[row*columns+find(g.xs, (words[j].left+words[j].right)/2)] == region {
-				if words[j].left < left || words[j].right > right {
-					return blocks // a word across a rule
-				}
-				j++
-			}
-			cell := &table[region/columns][region%columns]
-			*cell = append(*cell, ln.cut(words[i].from, words[j-1].to))
-			i = j
+		i, ok := f.fill(ln, row, words, first)
+		if !ok {
+			return blocks // a word across a rule
 		}
 		if i < len(words) {
 			out = append(out, block{line: ln.cut(words[i].from, len(ln.text))})
 		}
 	}
-	text := g.finish(table, regions)
+	text := g.finish(f.table, f.regions)
 	if columns <= maxLedColumns && len(led) >= minTableRows && 2*len(led) >= rows {
 		text = "" // boxes at the ends of the lines of a form
 	}
@@ -252,6 +229,61 @@ func (g grid) take(blocks []block) []block {
 	}
 	out[at].table = text
 	return out
+}
+
+// holds reports whether a word's middle is between the first and the last rule.
+func (g grid) holds(w word) bool {
+	m := (w.left + w.right) / 2
+	return g.xs[0] <= m && m < g.xs[len(g.xs)-1]
+}
+
+// gridFiller puts words into the cells of a grid. Regions, by cell, are cells that no
+// rule parts; of each the columns are known.
+type gridFiller struct {
+	grid
+	regions       []int
+	table         cells
+	lefts, rights []int
+}
+
+func newGridFiller(g grid) *gridFiller {
+	rows, columns := len(g.ys)-1, len(g.xs)-1
+	f := &gridFiller{grid: g, regions: g.regions(), table: newCells(rows, columns), lefts: make([]int, rows*columns), rights: make([]int, rows*columns)}
+	for i := range f.lefts {
+		f.lefts[i] = columns
+	}
+	for i, region := range f.regions {
+		f.lefts[region] = min(f.lefts[region], i%columns)
+		f.rights[region] = max(f.rights[region], i%columns+1)
+	}
+	return f
+}
+
+// region returns the region in which a word of a row is.
+func (f *gridFiller) region(row int, w word) int {
+	return f.regions[row*(len(f.xs)-1)+find(f.xs, (w.left+w.right)/2)]
+}
+
+// fill puts the words of a line from the given one on into cells, and returns the first
+// one behind the grid. It reports false where a word is across a rule.
+func (f *gridFiller) fill(ln line, row int, words []word, i int) (int, bool) {
+	columns := len(f.xs) - 1
+	for i < len(words) && f.holds(words[i]) {
+		region := f.region(row, words[i])
+		slack := 0.35 * ln.size
+		left, right := f.xs[f.lefts[region]]-slack, f.xs[f.rights[region]]+slack
+		j := i
+		for j < len(words) && f.holds(words[j]) && f.region(row, words[j]) == region {
+			if words[j].left < left || words[j].right > right {
+				return i, false
+			}
+			j++
+		}
+		cell := &f.table[region/columns][region%columns]
+		*cell = append(*cell, ln.cut(words[i].from, words[j-1].to))
+		i = j
+	}
+	return i, true
 }
 
 // finish returns the table, "" if it is none.

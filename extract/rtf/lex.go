@@ -19,6 +19,9 @@ type token struct {
 	hasArg bool
 }
 
+// on reports whether a control word that switches something switches it on.
+func (t token) on() bool { return !t.hasArg || t.arg != 0 }
+
 // lexer reads tokens. It never fails and never reads outside of its bytes.
 type lexer struct {
 	data string

@@ -3,14 +3,12 @@ package rtf
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/seed-506d8e5d/svc/extract"
 	"github.com/seed-506d8e5d/svc/extract/internal/markdown"
-	"github.com/seed-506d8e5d/svc/extract/internal/word"
 )
 
 // group is what an opening brace saves and a closing one restores.
@@ -228,12 +226,14 @@ func (p *parser) control(t token) {
 		p.write(s)
 		return
 	}
-	on := !t.hasArg || t.arg != 0
+	if !p.table(t) && !p.paragraph(t) && !p.character(t) {
+		p.charset(t)
+	}
+}
+
+// table follows a control word that is about tables, and reports whether t is one.
+func (p *parser) table(t token) bool {
 	switch t.name {
-	case "par", "sect", "page", "line", "lbr", "\n", "\r":
-		if p.shows() {
-			p.to.endParagraph(p.inTable || p.inRow, p.level)
-		}
 	case "trowd":
 		p.inRow, p.row, p.coming = true, p.row[:0], cell{}
 	case "clmrg":
@@ -254,10 +254,24 @@ func (p *parser) control(t token) {
 		if !p.off {
 			p.spent += p.to.endRow(p.row) + 3*maxCells // should others be as wide
 		}
+	case "intbl":
+		p.inTable = t.on()
+	default:
+		return false
+	}
+	return true
+}
+
+// paragraph follows a control word that is about paragraphs, and reports whether t is
+// one.
+func (p *parser) paragraph(t token) bool {
+	switch t.name {
+	case "par", "sect", "page", "line", "lbr", "\n", "\r":
+		if p.shows() {
+			p.to.endParagraph(p.inTable || p.inRow, p.level)
+		}
 	case "pard":
 		p.inTable, p.level = false, 0
-	case "intbl":
-		p.inTable = on
 	case "outlinelevel":
 		level := 0
 		if t.arg >= 0 && t.arg < 6 {
@@ -274,19 +288,30 @@ func (p *parser) control(t token) {
 		} else if level := p.levels[t.arg]; level > 0 {
 			p.level = level
 		}
+	default:
+		return false
+	}
+	return true
+}
+
+// character follows a control word that is about characters, and reports whether t is
+// one.
+func (p *parser) character(t token) bool {
+	switch t.name {
 	case "plain":
 		p.hidden, p.deleted, p.page = false, false, p.usual
 	case "v":
-		p.hidden = on
+		p.hidden = t.on()
 	case "deleted":
-		p.deleted = on
+		p.deleted = t.on()
 	case "u":
 		p.unicode(t.arg)
 	case "uc":
 		p.skip = min(max(t.arg, 0), 100)
 	default:
-		p.charset(t)
+		return false
 	}
+	return true
 }
 
 // define ends the definition of a style. The names of headings are English in the
@@ -330,16 +355,6 @@ func (p *parser) charset(t token) {
 	}
 }
 
-// aside makes the group a story of its own, and returns it.
-func (p *parser) aside() *story {
-	s := &story{}
-	p.to, p.inTable, p.level = s, false, 0
-	inRow := p.inRow
-	p.inRow = false
-	p.ends = func() { p.inRow = inRow }
-	return s
-}
-
 // textless are the destinations without text that \* does not announce, and those
 // whose text stands in another one, too.
 var textless = map[string]bool{
@@ -347,90 +362,6 @@ var textless = map[string]bool{
 	"shprslt": true, "sp": true, "xe": true, "tc": true, "tcn": true, "rxe": true, "private": true, "filetbl": true, "revtbl": true,
 	"listtable": true, "nonesttables": true, "ftnsep": true, "ftnsepc": true, "aftnsep": true, "aftnsepc": true, "upr": true, "shpinst": true,
 	"do": true, "bkmkstart": true, "bkmkend": true, "template": true,
-}
-
-// destination handles the control words that say what a group is for, and reports
-// whether t is one.
-func (p *parser) destination(t token) bool {
-	switch t.name {
-	case "shptxt", "ud": // within one that is off
-		p.off = false
-	case "shppict", "result", "pntext", "listtext":
-	case "nesttableprops":
-		p.inner = true
-	case "stylesheet":
-		p.aside()
-		p.sheet = true
-	case "footnote":
-		if !p.shows() || len(p.notes) >= maxStories {
-			p.off = true
-			break
-		}
-		p.write("[^" + strconv.Itoa(len(p.notes)+1) + "]")
-		p.notes = append(p.notes, p.aside())
-	case "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf":
-		if len(p.around) >= maxStories {
-			p.off = true
-			break
-		}
-		p.around = append(p.around, p.aside())
-	case "atnauthor":
-		s := p.aside()
-		p.then(func() { p.author = strings.TrimSpace(s.text()) })
-	case "annotation":
-		s := p.aside()
-		p.then(func() {
-			by := ""
-			if p.author != "" {
-				by = " (" + p.author + ")"
-			}
-			p.author = ""
-			if text := strings.Join(strings.Fields(s.text()), " "); text != "" {
-				p.write(" [Comment" + by + ": " + text + "]")
-			}
-		})
-	case "field":
-		url, shown, to, from := p.url, p.shown, p.to, len(p.to.line)
-		p.url, p.shown = "", ""
-		p.then(func() {
-			if len(to.line) == from {
-				p.write(p.shown)
-			}
-			p.url, p.shown = url, shown
-		})
-	case "fldinst":
-		s := p.aside()
-		p.then(func() {
-			code := s.text()
-			p.url, p.shown = hyperlink(code), word.FieldEquation(code)
-		})
-	case "fldrslt":
-		url, to, from := p.url, p.to, len(p.to.line)
-		p.url = ""
-		p.then(func() {
-			if url != "" && p.shows() {
-				p.spent += len(url)
-				to.link(from, url)
-			}
-		})
-	default:
-		if !textless[t.name] {
-			return false
-		}
-		p.off = true
-	}
-	return true
-}
-
-// then adds to what is done when the group ends, with the state of the outer one.
-func (p *parser) then(f func()) {
-	before := p.ends
-	p.ends = func() {
-		if before != nil {
-			before()
-		}
-		f()
-	}
 }
 
 // hyperlink is the address in the instructions of a field, "" if it has none.

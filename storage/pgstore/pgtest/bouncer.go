@@ -23,14 +23,7 @@ type Bouncer struct{ address string }
 // program the test is skipped, unless BinVariable is set: then it fails.
 func NewBouncer(t testing.TB, database string) *Bouncer {
 	t.Helper()
-	program, err := exec.LookPath("pgbouncer")
-	if err != nil {
-		if program = "/usr/sbin/pgbouncer"; os.Getenv(BinVariable) == "" {
-			if _, err := os.Stat(program); err != nil {
-				t.Skip("there is no program pgbouncer; it is in the Debian package of that name")
-			}
-		}
-	}
+	program := bouncerProgram(t)
 	config, err := pgx.ParseConfig(database)
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
@@ -82,6 +75,18 @@ default_pool_size = 10
 		t.Fatalf("pgtest: PgBouncer does not answer")
 	}
 	return b
+}
+
+// bouncerProgram returns the path of PgBouncer's program, see [NewBouncer].
+func bouncerProgram(t testing.TB) string {
+	if program, err := exec.LookPath("pgbouncer"); err == nil {
+		return program
+	}
+	const program = "/usr/sbin/pgbouncer"
+	if _, err := os.Stat(program); err != nil && os.Getenv(BinVariable) == "" {
+		t.Skip("there is no program pgbouncer; it is in the Debian package of that name")
+	}
+	return program
 }
 
 // URL is a database of the server through the pooler. It is not in
