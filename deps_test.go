@@ -20,6 +20,7 @@ const module = "github.com/seed-506d8e5d/svc"
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
 	"cmd/svcd": {"", "batches", "vectorstores", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "mcpserver", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
+		"responses", "responses/mcptools",
 		"files", "signon", "telemetry", "webhooks", "internal/background"},
 	"cmd/svcd/internal/cli": {"accounts", "batches", "client", "decisions", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
 		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
@@ -49,6 +50,7 @@ var edges = map[string][]string{
 	"files":                 {"accounts", "cluster", "extract", "extract/*", "fault", "idempotency", "internal/*", "model", "page", "storage"},
 	"idempotency":           {"fault", "internal/*", "storage"},
 	"responses":             {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/websearch", "storage"},
+	"responses/mcptools":    {"accounts", "conversations", "egress", "fault", "responses"},
 	"responses/websearch":   {"internal/background"},
 
 	"extract":                   {},
@@ -119,7 +121,7 @@ var edges = map[string][]string{
 // below httpapi knows HTTP but the clients, and nothing but the programs knows
 // flags.
 var restricted = map[string][]string{
-	"net/http": {"client", "cmd/svcd", "cmd/svcd/internal/cli", "console", "egress", "examples", "httpapi", "internal/status", "mcpserver", "model/llamaserver", "model/openai", "responses/websearch", "signon", "signon/signontest", "telemetry", "webhooks"},
+	"net/http": {"client", "cmd/svcd", "cmd/svcd/internal/cli", "console", "egress", "examples", "httpapi", "internal/status", "mcpserver", "model/llamaserver", "model/openai", "responses/mcptools", "responses/websearch", "signon", "signon/signontest", "telemetry", "webhooks"},
 	"flag":     {"cmd/svcd", "cmd/svcd/internal/cli", "examples"},
 	"os/exec":  {"cmd/svcd", "files", "model/llamaserver", "storage/pgstore/pgtest"},
 }

@@ -66,6 +66,13 @@ func (s stateReader) writeItem(ctx context.Context, caller Caller, w *jsonout.Wr
 		w.Name("type").String("function_call_output")
 		w.Name("output").String(item.Output)
 		w.EndObject()
+	case *conversations.MCPCall:
+		w.Object()
+		w.Name("type").String("mcp_call")
+		w.Name("name").String(item.Name)
+		w.Name("arguments").String(item.Arguments)
+		w.Name("output").String(item.Output)
+		w.EndObject()
 	case *conversations.WebSearch:
 		w.Object()
 		w.Name("type").String("web_search_call")

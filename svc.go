@@ -89,6 +89,11 @@ type Options struct {
 	// the tool.
 	Search websearch.Client
 
+	// MCP reaches servers of the Model Context Protocol for the tool mcp of responses
+	// (see package responses/mcptools); nil refuses requests with the tool. The program
+	// closes it, after the service.
+	MCP responses.MCPClient
+
 	// Open has package httpapi take what OpenAI's API takes where the interface that the
 	// specification describes refuses it: images in prompts, inline files, items of every
 	// kind, and more (docs/open.md).
@@ -296,7 +301,7 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 		Backend: s.models, Accounts: s.accounts, States: stateReader{s.conversations, s.files}, Store: o.Store, Now: o.Now, NewID: o.NewID, Concurrency: o.Tuning.DecisionCalls, Log: s.log,
 	})
 	s.responses = responses.New(responses.Options{
-		Backend: s.models, Accounts: s.accounts, Conversations: s.conversations, Documents: s.files, Search: o.Search,
+		Backend: s.models, Accounts: s.accounts, Conversations: s.conversations, Documents: s.files, Search: o.Search, MCP: o.MCP,
 		SearchTimeout: o.Tuning.SearchTimeout, MaxSearchRounds: o.Tuning.MaxSearchRounds, Ended: o.TurnEnded,
 		Now: o.Now, NewID: o.NewID, Log: s.log,
 	})

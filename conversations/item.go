@@ -8,8 +8,8 @@ import (
 )
 
 // Item is one thing that was said or done in a conversation: a [*Message], a
-// [*FunctionCall], a [*FunctionCallOutput], a [*WebSearch], a [*Compaction] or a
-// [*Reasoning]; in the input of a turn also a [Reference]. An item that was stored or sent is not changed
+// [*FunctionCall], a [*FunctionCallOutput], a [*WebSearch], a [*Compaction], a
+// [*Reasoning], or one of mcp.go; in the input of a turn also a [Reference]. An item that was stored or sent is not changed
 // any more.
 type Item interface {
 	// ItemID returns the item's ID, which is empty for an item that a caller
@@ -213,5 +213,5 @@ func WithID(item Item, newID func(prefix string) string) Item {
 		w.ID = newID("ws")
 		return &w
 	}
-	return item
+	return withIDMCP(item, newID)
 }

@@ -19,6 +19,7 @@ import (
 //	v/e/{conversation}/{response}/{seq}
 //	                            a page of the events of a turn, by the number of the first
 //	v/q/{conversation}          the turns of several processes that wait for each other
+//	v/m/{request}               who runs the call that an approval request asks for
 //	v/k                         the key that the organization's sealed texts are sealed with
 //	v/y/{conversation}/{key}    a key to remove with the conversation although no item leads to it
 //	v/d/{conversation}          a deleted conversation whose other keys are still to be removed
@@ -29,6 +30,7 @@ const (
 	indexPrefix        = "v/x/"
 	turnPrefix         = "v/t/"
 	incompletePrefix   = "v/f/"
+	approvedPrefix     = "v/m/"
 	sealKey            = "v/k"
 	leasePrefix        = "v/r/"
 	eventPrefix        = "v/e/"
@@ -46,6 +48,7 @@ func indexKey(item string) []byte      { return []byte(indexPrefix + item) }
 func turnKey(id string) []byte         { return []byte(turnPrefix + id) }
 func leaseKey(turn string) []byte      { return []byte(leasePrefix + turn) }
 func queueKey(id string) []byte        { return []byte(queuePrefix + id) }
+func approvedKey(id string) []byte     { return []byte(approvedPrefix + id) }
 func deletedKey(id string) []byte      { return []byte(deletedPrefix + id) }
 
 // itemsOf is the prefix of a conversation's items.

@@ -16,9 +16,11 @@ import (
 // items of a conversation. It returns what can be stored of them, each with a fresh
 // ID. field names the items in errors, which are Invalid or NotFound.
 //
-// A reference and a web search stand for the stored item with their ID: what a
-// search found is not part of what callers have. One that is in the history or in
-// the items already is left out, and so is a search that is stored nowhere.
+// A reference, a web search and a list of a server's tools stand for the stored item
+// with their ID: what a search found is not part of what callers have, and what a
+// server lists is not for callers to say. One that is in the history or in
+// the items already is left out, and so is a search or a list that is stored nowhere.
+// An item of mcp.go that the history has is left out.
 // Compactions and reasoning must be sealed by [Service.SealSummary] and
 // [Service.SealThought] for the caller's organization. Reasoning becomes the Thought
 // of the call that follows it, and is left out where none does.
@@ -49,7 +51,7 @@ func (s *Service) Receive(ctx context.Context, caller accounts.Caller, field str
 			}
 			thought = next
 			continue
-		case *FunctionCall, *WebSearch:
+		case *FunctionCall, *WebSearch, *MCPCall, *MCPApprovalRequest:
 			if thought.Text != "" {
 				item, thought = WithThought(item, thought), Thought{}
 			}
@@ -96,9 +98,12 @@ func readImages(field string, items []Item) error {
 // resolve gives items their IDs and replaces those that stand for stored items.
 func (s *Service) resolve(ctx context.Context, caller accounts.Caller, field string, items []Item, history []Entry) ([]Item, error) {
 	known, wanted := map[string]bool{}, []string(nil)
-	if slices.ContainsFunc(items, refers) {
+	if slices.ContainsFunc(items, func(item Item) bool { return refers(item) || resentAs(item) != "" }) {
 		for _, e := range history {
 			known[e.Item.ItemID()] = true
+			if r, ok := e.Item.(*MCPApprovalRequest); ok {
+				known[r.Asked] = true
+			}
 		}
 	}
 	for _, item := range items {
@@ -115,12 +120,18 @@ func (s *Service) resolve(ctx context.Context, caller accounts.Caller, field str
 	}
 	resolved := make([]Item, 0, len(items))
 	for _, item := range items {
+		if id := resentAs(item); id != "" {
+			if known[id] {
+				continue
+			}
+			known[id] = true
+		}
 		if refers(item) {
 			id := item.ItemID()
-			_, search := item.(*WebSearch)
+			search := isStoredOnly(item)
 			reasoning := strings.HasPrefix(id, "rs_") // it is stored with the call that it led to
 			found, exists := stored[id]
-			if _, isSearch := found.(*WebSearch); search && !isSearch {
+			if search && !isStoredOnly(found) {
 				exists = false
 			}
 			switch {
@@ -140,7 +151,16 @@ func (s *Service) resolve(ctx context.Context, caller accounts.Caller, field str
 // refers reports whether an item stands for the stored item with its ID.
 func refers(item Item) bool {
 	switch item.(type) {
-	case Reference, *WebSearch:
+	case Reference, *WebSearch, *MCPListTools:
+		return true
+	}
+	return false
+}
+
+// isStoredOnly reports whether callers can send back an item by its ID alone.
+func isStoredOnly(item Item) bool {
+	switch item.(type) {
+	case *WebSearch, *MCPListTools:
 		return true
 	}
 	return false
@@ -158,6 +178,14 @@ func WithThought(item Item, thought Thought) Item {
 		search := *item
 		search.Thought = thought
 		return &search
+	case *MCPCall:
+		call := *item
+		call.Thought = thought
+		return &call
+	case *MCPApprovalRequest:
+		request := *item
+		request.Thought = thought
+		return &request
 	}
 	return item
 }

@@ -48,6 +48,8 @@ type record struct {
 	Queries []string     `json:"queries,omitempty"`
 	Sources []string     `json:"sources,omitzero"`
 	Sealed  string       `json:"sealed,omitempty"`
+	Output  string       `json:"out,omitempty"` // of a call that the service made
+	MCP     *mcpRecord   `json:"mcp,omitempty"`
 
 	Thought thoughtRecord `json:"thought,omitzero"` // of a call or a search
 }
@@ -140,6 +142,8 @@ func newRecord(e Entry) record {
 		r.Kind, r.Sealed = kindReason, item.Sealed
 	case *Compaction:
 		r.Kind, r.Sealed, r.Text = kindCompact, item.Sealed, item.Summary
+	default:
+		r.putMCP(item)
 	}
 	return r
 }
@@ -168,6 +172,9 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 	case kindCompact:
 		e.Item = &Compaction{ID: r.ID, Sealed: r.Sealed, Summary: r.Text}
 	default:
+		if e.Item = r.mcpItem(); e.Item != nil {
+			break
+		}
 		return Entry{}, fmt.Errorf("conversations: stored item %d has the unknown kind %q", seq, r.Kind)
 	}
 	return e, nil

@@ -96,8 +96,14 @@ func TestInvalidTurns(t *testing.T) {
 		{plain(`"tools":[{}]`), "tools[0].type", "tools[0].type is required."},
 		{plain(`"tools":[{"type":"file_search"}]`), "tools[0].type", `tools[0].type is "file_search", which this service does not run: offer functions of your own instead.`},
 		{plain(`"tools":[{"type":"code_interpreter"}]`), "tools[0].type", `tools[0].type is "code_interpreter", which this service does not run: offer functions of your own instead.`},
-		{plain(`"tools":[{"type":"mcp"}]`), "tools[0].type", `tools[0].type is "mcp", which this service does not run: offer functions of your own instead.`},
-		{plain(`"tools":[{"type":"telepathy"}]`), "tools[0].type", `tools[0].type must be "function", "custom", "namespace" or "web_search_preview".`},
+		{plain(`"tools":[{"type":"mcp"}]`), "tools[0].server_label", `tools[0].server_label is required.`},
+		{plain(`"tools":[{"type":"mcp","server_label":"a b"}]`), "tools[0].server_label", `tools[0].server_label must be 1 to 64 letters, digits, underscores or hyphens.`},
+		{plain(`"tools":[{"type":"mcp","server_label":"a","connector_id":"c"}]`), "tools[0].connector_id", `tools[0].connector_id is not supported: name the server with server_url or by the label that the operator has given it.`},
+		{plain(`"tools":[{"type":"mcp","server_label":"a","allowed_tools":{"names":[]}}]`), "tools[0].allowed_tools.names", `tools[0].allowed_tools.names is not known: a filter has tool_names and read_only.`},
+		{plain(`"tools":[{"type":"mcp","server_label":"a","require_approval":"sometimes"}]`), "tools[0].require_approval", `tools[0].require_approval must be "always", "never" or an object with filters.`},
+		{plain(`"tools":[{"type":"mcp","server_label":"a","headers":{"a":1}}]`), "tools[0].headers.a", `tools[0].headers.a must be a string.`},
+		{plain(`"tools":[{"type":"mcp","server_label":"a","server_url":"https://example.com"}]`), "tools", `tools has one of type mcp, but this server reaches no MCP servers: the operator names them with mcp_servers or mcp_hosts in the configuration.`},
+		{plain(`"tools":[{"type":"telepathy"}]`), "tools[0].type", `tools[0].type must be "function", "custom", "namespace", "mcp" or "web_search_preview".`},
 		{plain(`"tools":[{"type":"namespace"}]`), "tools[0].name", `tools[0].name is required.`},
 		{plain(`"tools":[{"type":"namespace","name":"n","tools":[{"type":"web_search"}]}]`), "tools[0].tools[0].type", `tools[0].tools[0].type must be "function" or "custom".`},
 		{plain(`"tools":[{"type":"namespace","name":"n","tools":[` + weatherTool + `,` + weatherTool + `]}]`), "tools[0].tools[1].name", `tools[0].tools[1].name is "weather", which another tool is called, too.`},
@@ -116,7 +122,8 @@ func TestInvalidTurns(t *testing.T) {
 		{plain(`"tool_choice":""`), "tool_choice", "tool_choice must not be empty."},
 		{plain(`"tool_choice":{"type":"function"}`), "tool_choice.name", "tool_choice.name is required."},
 		{plain(`"tool_choice":{"type":"function","name":"f"}`), "tool_choice", `tool_choice names the function "f", which is not among the tools.`},
-		{plain(`"tool_choice":{"type":"mcp"}`), "tool_choice.type", `tool_choice.type is "mcp", which this service does not run: offer functions of your own instead.`},
+		{plain(`"tool_choice":{"type":"mcp"}`), "tool_choice.server_label", `tool_choice.server_label is required.`},
+		{plain(`"tool_choice":{"type":"mcp","server_label":"a"}`), "tool_choice", `tool_choice names the MCP server "a", which is not among the tools.`},
 		{plain(`"tool_choice":{"type":"allowed_tools"}`), "tool_choice.mode", `tool_choice.mode is required.`},
 		{plain(`"tool_choice":{"type":"allowed_tools","mode":"none"}`), "tool_choice.mode", `tool_choice.mode must be "auto" or "required".`},
 		{plain(`"tools":[` + weatherTool + `],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"}]}`), "tool_choice", `tool_choice allows the tool "f", which is not among the tools.`},
@@ -271,7 +278,7 @@ func TestFormsOfInput(t *testing.T) {
 		{`[{"role":"assistant","phase":"final_answer","content":[{"type":"output_text","text":"a","annotations":[]},{"type":"refusal","refusal":"b"}]},{"role":"user","content":"c"}]`,
 			[]string{`assistant "a" "b"`, `user "c"`}},
 		{`[{"type":"mcp_call","id":"mcp_1","server_label":"s","name":"roll","arguments":"{}","output":"4","status":"completed"},{"type":"image_generation_call","id":"ig_1","result":"AAAA","status":"completed"},{"role":"user","content":"c"}]`,
-			[]string{`assistant "[mcp_call] {\"arguments\":\"{}\",\"name\":\"roll\",\"output\":\"4\",\"server_label\":\"s\"}"`, `assistant "[image_generation_call] {}"`, `user "c"`}},
+			[]string{`assistant call_00002=s__roll({})`, `tool call_00002 "4"`, `assistant "[image_generation_call] {}"`, `user "c"`}},
 	} {
 		a := newTurns(t, modeltest.Text("Yes."))
 		a.post(input(c.input))
@@ -341,7 +348,7 @@ func TestSearchingHasAnEnd(t *testing.T) {
 	r = a.turn(plain(`"tools":[` + searchTool + `]`))
 	is.Equal(r.Status, "failed")
 	is.Equal(len(script.Requests()), 2*9)
-	is.Equal(*r.Error, struct{ Code, Message string }{"model_error", "The model searched the web again and again and gave no answer."})
+	is.Equal(*r.Error, struct{ Code, Message string }{"model_error", "The model called tools again and again and gave no answer."})
 }
 
 func TestManySearchesAtOnce(t *testing.T) {

@@ -168,6 +168,45 @@ func (e *emitter) search(w *conversations.WebSearch, run func()) {
 	e.done(w, false)
 }
 
+// list emits a list of a server's tools around the listing, which fills it in.
+func (e *emitter) list(l *conversations.MCPListTools, run func()) {
+	e.add(l, &conversations.MCPListTools{ID: l.ID, Server: l.Server})
+	at := Event{Type: EventListProgress, OutputIndex: e.index(), ItemID: l.ID}
+	e.emit(at)
+	run()
+	at.Type, at.More = EventListDone, true
+	if l.Error != "" {
+		at.Type = EventListFailed
+	}
+	e.emit(at)
+	e.done(l, false)
+}
+
+// beginCall emits the begin of a call of a server's tool, and returns its output index.
+func (e *emitter) beginCall(c *conversations.MCPCall) (index int) {
+	e.add(c, &conversations.MCPCall{ID: c.ID, Status: conversations.InProgress, Server: c.Server, Name: c.Name, Approval: c.Approval})
+	at := Event{OutputIndex: e.index(), ItemID: c.ID, More: true}
+	at.Type = EventMCPProgress
+	e.emit(at)
+	at.Type, at.Text = EventMCPArgumentsDelta, c.Arguments
+	e.emit(at)
+	at.Type, at.More = EventMCPArgumentsDone, false
+	e.emit(at)
+	return at.OutputIndex
+}
+
+// endCall emits the end of a call of a server's tool.
+func (e *emitter) endCall(index int, c *conversations.MCPCall) {
+	at := Event{Type: EventMCPDone, OutputIndex: index, ItemID: c.ID, More: true}
+	if c.Status == conversations.Failed {
+		at.Type = EventMCPFailed
+	}
+	if c.Status != conversations.Incomplete {
+		e.emit(at)
+	}
+	e.emit(Event{Type: EventItemDone, OutputIndex: index, Item: c})
+}
+
 // fail ends the stream of a turn that failed. The item that was open stays in
 // the output as far as it came.
 func (e *emitter) fail(err *fault.Error) {

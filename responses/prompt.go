@@ -92,7 +92,8 @@ func (t *turn) cutAt(n int) { t.plan.leftOut, t.plan.opening = n, nil }
 //
 // Function calls of one turn that follow each other, or the text that announced
 // them, are one message of the assistant, and their outputs come right behind
-// it. A web search is a message of its own with what it found behind it. A call
+// it. A web search, and a call of a server's tool, is a message of its own with what
+// came of it behind it. A call
 // that the token limit cut is left out: it cannot be answered, and its arguments
 // are not JSON.
 type prompt struct {
@@ -101,6 +102,7 @@ type prompt struct {
 	open     *conversations.Entry    // the last entry, where a call would join its message
 	answers  [][]model.Part          // to the calls of the message that is open
 	waiting  map[string]bool         // IDs of items: the calls whose outputs have not come yet
+	asked    map[string]bool         // likewise: the approval requests that nobody has answered yet
 	marks    []int                   // how many messages there are behind each entry; 0 where something is open
 }
 
@@ -115,15 +117,24 @@ func buildMessages(instructions string, entries []conversations.Entry, document 
 // grow adds entries, with whose end the prompt ends.
 func (p *prompt) grow(entries []conversations.Entry, document func(id string) model.Document) {
 	p.messages = slices.Grow(p.messages, len(entries))
-	p.outputs, p.waiting, p.marks = map[string][]model.Part{}, map[string]bool{}, make([]int, len(entries))
+	p.outputs, p.waiting, p.asked, p.marks = map[string][]model.Part{}, map[string]bool{}, map[string]bool{}, make([]int, len(entries))
 	for _, e := range entries {
-		if output, ok := e.Item.(*conversations.FunctionCallOutput); ok {
-			p.outputs[output.Call] = outputParts(output, document)
+		switch item := e.Item.(type) {
+		case *conversations.FunctionCallOutput:
+			p.outputs[item.Call] = outputParts(item, document)
+		case *conversations.MCPCall:
+			if item.Request != "" {
+				p.outputs[item.Request] = []model.Part{model.Text(item.Output)}
+			}
+		case *conversations.MCPApprovalResponse:
+			if !item.Approve {
+				p.outputs[item.Request] = []model.Part{model.Text(denied(item.Reason))}
+			}
 		}
 	}
 	for i := range entries {
 		p.add(&entries[i], document)
-		if p.open == nil && len(p.waiting) == 0 {
+		if p.open == nil && len(p.waiting)+len(p.asked) == 0 {
 			p.marks[i] = len(p.messages)
 		}
 	}
@@ -136,6 +147,9 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 		p.close()
 		if parts := contentParts(item.Content, document); len(parts) > 0 {
 			p.messages = append(p.messages, model.Message{Role: item.Role, Parts: parts})
+			if item.Role == model.User {
+				clear(p.asked) // the user has passed over them
+			}
 			if item.Phase == conversations.Commentary {
 				p.open = e
 			}
@@ -143,7 +157,7 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 	case *conversations.FunctionCall:
 		p.waiting[item.ID] = true
 		if item.Status != conversations.Incomplete {
-			p.call(e, toolCall(item), p.outputs[item.ID])
+			p.call(e, modelCall(item), p.outputs[item.ID])
 			p.think(item.Thought)
 		}
 	case *conversations.Compaction:
@@ -156,12 +170,71 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 		p.call(e, model.ToolCall{ID: item.CallID, Name: searchName, Arguments: searchArguments(item.Queries)}, []model.Part{model.Text(item.Results)})
 		p.think(item.Thought)
 		p.close()
+	case *conversations.MCPCall:
+		if item.Request != "" {
+			delete(p.asked, item.Request)
+			p.close()
+			return
+		}
+		p.call(e, model.ToolCall{ID: item.CallID, Name: Qualified(item.Server, item.Name), Arguments: item.Arguments}, []model.Part{model.Text(item.Output)})
+		p.think(item.Thought)
+		p.close()
+	case *conversations.MCPApprovalRequest:
+		p.asked[item.ID] = true
+		output := p.outputs[item.ID]
+		if output == nil {
+			output = []model.Part{model.Text(unapproved)}
+		}
+		p.call(e, model.ToolCall{ID: item.CallID, Name: Qualified(item.Server, item.Name), Arguments: item.Arguments}, output)
+		p.think(item.Thought)
+	case *conversations.MCPApprovalResponse:
+		if !item.Approve {
+			delete(p.asked, item.Request)
+		}
+		p.close()
 	}
 }
 
-// toolCall is a call as the model made it: to the function that stands for the
+// unapproved is what the model reads of a call that nobody has approved.
+const unapproved = "The call was not made: the user has not approved it."
+
+// denied is what the model reads of a call that was not approved, for a reason that
+// may be empty.
+func denied(reason string) string {
+	text := "The call was not made: the user has denied it."
+	if reason != "" {
+		text += " The reason: " + reason
+	}
+	return text
+}
+
+// awaits returns the ID of an item which another one answers, empty for others.
+func awaits(item conversations.Item) string {
+	switch item := item.(type) {
+	case *conversations.FunctionCall:
+		return item.ID
+	case *conversations.MCPApprovalRequest:
+		return item.ID
+	}
+	return ""
+}
+
+// answers returns the ID of the item that an item answers, empty for others.
+func answers(item conversations.Item) string {
+	switch item := item.(type) {
+	case *conversations.FunctionCallOutput:
+		return item.Call
+	case *conversations.MCPCall:
+		return item.Request
+	case *conversations.MCPApprovalResponse:
+		return item.Request
+	}
+	return ""
+}
+
+// modelCall is a call as the model made it: to the function that stands for the
 // tool.
-func toolCall(c *conversations.FunctionCall) model.ToolCall {
+func modelCall(c *conversations.FunctionCall) model.ToolCall {
 	arguments := c.Arguments
 	if c.Custom {
 		arguments = generation.CustomArguments(arguments)

@@ -86,6 +86,10 @@ func thoughtOf(item conversations.Item) conversations.Thought {
 		return item.Thought
 	case *conversations.WebSearch:
 		return item.Thought
+	case *conversations.MCPCall:
+		return item.Thought
+	case *conversations.MCPApprovalRequest:
+		return item.Thought
 	}
 	return conversations.Thought{}
 }

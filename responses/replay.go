@@ -56,10 +56,14 @@ func replayItem(e *emitter, item conversations.Item) {
 		}
 		e.input = nil // what it would read has been said
 		e.closeItem(item.Status, "")
-	case *conversations.Compaction, *conversations.Reasoning:
+	case *conversations.Compaction, *conversations.Reasoning, *conversations.MCPApprovalRequest:
 		e.add(item, item)
 		e.done(item, false)
 	case *conversations.WebSearch:
 		e.search(item, func() {})
+	case *conversations.MCPListTools:
+		e.list(item, func() {})
+	case *conversations.MCPCall:
+		e.endCall(e.beginCall(item), item)
 	}
 }

@@ -46,7 +46,11 @@ type Request struct {
 	AllowedTools      []string // of Tools by name, those that the model is offered in this turn; nil is all
 	ParallelToolCalls *bool    // false: at most one tool call at a time; nil is true
 
-	MaxToolCalls *int // at least 1; caps the searches of the turn
+	MaxToolCalls *int // at least 1; caps the searches and the calls of MCP servers' tools of the turn
+
+	MCP        []MCPTool   // servers whose tools the model is offered, at most [MaxMCPServers]
+	MCPChoice  *MCPChoice  // in place of ToolChoice: one of these tools must be called
+	AllowedMCP []MCPChoice // beside AllowedTools, which is not nil: those that the model is offered
 
 	Sampling    model.Sampling
 	Logprobs    bool // the output has those of its tokens
@@ -245,7 +249,7 @@ func markCommentary(input []conversations.Item) {
 			continue
 		}
 		switch input[i].(type) {
-		case *conversations.FunctionCall, *conversations.WebSearch:
+		case *conversations.FunctionCall, *conversations.WebSearch, *conversations.MCPCall, *conversations.MCPApprovalRequest:
 			m.Phase = conversations.Commentary
 		}
 	}

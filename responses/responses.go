@@ -1,5 +1,6 @@
 // Package responses is the stateful half of the service: turns that are stored,
-// chained and branched, with function tools, web search and structured output.
+// chained and branched, with function tools, web search, tools of MCP servers and
+// structured output.
 //
 // [Service.Stream] takes a [Request] and yields [Event] values as the model
 // answers; [Service.Create] folds the same stream into the [Response]. A turn
@@ -46,11 +47,18 @@ type Options struct {
 	Conversations *conversations.Service
 	Documents     Documents        // nil: there are no files
 	Search        websearch.Client // nil: requests with the web search tool are refused
+	MCP           MCPClient        // nil: requests with tools of the type mcp are refused
 
 	// SearchTimeout bounds one search; 0 is 10 seconds. MaxSearchRounds is how
 	// often the model may search in one turn before it must answer; 0 is 8.
 	SearchTimeout   time.Duration
 	MaxSearchRounds int
+
+	// CallTimeout bounds one call of a tool of an MCP server; 0 is a minute.
+	// MaxCallRounds is how often the model may call such tools in one turn before it
+	// must answer; 0 is 50.
+	CallTimeout   time.Duration
+	MaxCallRounds int
 
 	// Ended writes in the transaction that ends a turn in the background; kind is
 	// "response." and how it ended: completed, incomplete, failed or cancelled. nil
@@ -79,6 +87,12 @@ func New(o Options) *Service {
 	}
 	if o.MaxSearchRounds == 0 {
 		o.MaxSearchRounds = 8
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = time.Minute
+	}
+	if o.MaxCallRounds == 0 {
+		o.MaxCallRounds = 50
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -222,5 +236,5 @@ const CodeFileNotFound = fault.CodeFileNotFound
 // The causes of answers that are of no use.
 var (
 	errBroken     = errors.New("responses: the backend broke the contract of package model")
-	errSearchesOn = errors.New("responses: a search was called for that was not offered")
+	errSearchesOn = errors.New("responses: a search or a call was asked for that was not offered")
 )

@@ -23,17 +23,23 @@ const (
 	maxSearches = 4
 )
 
-// plannedSearch is a search whose arguments the model is writing. That is internal: no
-// event shows it.
-type plannedSearch struct {
+// plannedCall is a search, or a call of a server's tool, whose arguments the model is
+// writing. That is internal: no event shows it.
+type plannedCall struct {
 	arguments strings.Builder
 	thought   conversations.Thought
+	tool      offeredTool // zero: a search
 }
 
-// endPlanning takes the search that the model has planned, if there is one, to
-// those of the round.
+// endPlanning takes the search or the call that the model has planned, if there is
+// one, to those of the round.
 func (t *turn) endPlanning() {
 	if t.round.planned == nil {
+		return
+	}
+	if t.round.planned.tool.tool != nil {
+		t.round.calls = append(t.round.calls, t.plannedCall(t.round.planned))
+		t.round.planned = nil
 		return
 	}
 	w := &conversations.WebSearch{
@@ -63,14 +69,15 @@ func queries(arguments string) []string {
 	return list[:min(len(list), maxQueries)]
 }
 
-// searchesLeft is how many searches more the turn may have.
-func (t *turn) searchesLeft() int {
+// callsLeft is how many searches and calls of servers' tools more the turn may have.
+func (t *turn) callsLeft() int {
 	if t.req.MaxToolCalls == nil {
 		return math.MaxInt
 	}
 	left := *t.req.MaxToolCalls
 	for _, item := range t.response.Output {
-		if _, ok := item.(*conversations.WebSearch); ok {
+		switch item.(type) {
+		case *conversations.WebSearch, *conversations.MCPCall:
 			left--
 		}
 	}
@@ -80,7 +87,7 @@ func (t *turn) searchesLeft() int {
 // search runs the searches of a round, each shown as an item of the output,
 // unless ctx ends or the consumer stops.
 func (t *turn) search(ctx context.Context) {
-	most := t.searchesLeft()
+	most := t.callsLeft()
 	for i, w := range t.round.searches {
 		if ctx.Err() != nil || t.emitter.stopped {
 			return

@@ -52,14 +52,14 @@ func (t *turn) recall() {
 func holds(entries []conversations.Entry) bool {
 	calls := map[string]bool{}
 	for i := range entries {
-		switch item := entries[i].Item.(type) {
-		case *conversations.FunctionCall:
-			calls[item.ID] = true
-		case *conversations.FunctionCallOutput:
-			if !calls[item.Call] {
-				return false
-			}
-		case *conversations.Compaction:
+		item := entries[i].Item
+		if id := awaits(item); id != "" {
+			calls[id] = true
+		}
+		if id := answers(item); id != "" && !calls[id] {
+			return false
+		}
+		if _, ok := item.(*conversations.Compaction); ok {
 			return false
 		}
 	}

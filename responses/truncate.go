@@ -67,23 +67,19 @@ func cuts(entries []conversations.Entry) (places []int) {
 	waiting := map[string]bool{} // calls whose outputs are still to come
 	last := map[string]int{}     // where the outputs of calls are, the last of each
 	for i, e := range entries {
-		if output, ok := e.Item.(*conversations.FunctionCallOutput); ok {
-			last[output.Call] = i
+		if call := answers(e.Item); call != "" {
+			last[call] = i
 		}
 	}
 	for i, e := range entries {
 		if i > 0 && len(waiting) == 0 {
 			places = append(places, i)
 		}
-		switch item := e.Item.(type) {
-		case *conversations.FunctionCall:
-			if last[item.ID] > i {
-				waiting[item.ID] = true
-			}
-		case *conversations.FunctionCallOutput:
-			if last[item.Call] == i {
-				delete(waiting, item.Call)
-			}
+		if call := awaits(e.Item); call != "" && last[call] > i {
+			waiting[call] = true
+		}
+		if call := answers(e.Item); call != "" && last[call] == i {
+			delete(waiting, call)
 		}
 	}
 	return places

@@ -23,6 +23,7 @@ type turn struct {
 	documents *generation.Documents // the files of the prompt; written by readDocuments
 	plan      promptPlan
 	round     round
+	mcp       mcpTurn // check, takeInput and the rounds write it
 	saving    saving
 
 	// What the turn has come to. The emitter and the meter fill both in while the
@@ -81,7 +82,8 @@ func (p *promptPlan) whole() bool { return p.leftOut == 0 && p.compaction == nil
 // new one for each call.
 type round struct {
 	searches []*conversations.WebSearch // that the model asked for
-	planned  *plannedSearch             // the search whose arguments are coming in
+	calls    []*toolCall                // of servers' tools, likewise
+	planned  *plannedCall               // the search or call whose arguments are coming in
 	thinking thinking
 }
 
@@ -131,6 +133,13 @@ func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Reques
 	if err := s.leaveOut(&settings); err != nil {
 		return nil, err
 	}
+	servers, err := s.mcpServers(ctx, caller, req)
+	if err != nil {
+		return nil, err
+	}
+	if servers != nil {
+		settings.ToolChoice, settings.AllowedTools = model.ToolChoice{}, nil // chosen when the servers' tools are known
+	}
 	compiled, err := req.check(&settings)
 	if err != nil {
 		return nil, err
@@ -153,6 +162,7 @@ func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Reques
 		asked:   asked{caller: caller, req: req, settings: settings, schema: compiled, info: info},
 		watch:   accounts.NewStopwatch(s.o.Now),
 		origin:  origin{place: place{release: func() {}, keep: func() bool { return true }}},
+		mcp:     mcpTurn{servers: servers, functions: settings.Tools},
 		saving:  saving{enabled: req.stored() && !caller.ZeroDataRetention},
 	}, nil
 }
@@ -175,6 +185,7 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 		ID: t.o.NewID("resp"), Conversation: t.parent.Conversation, CreatedAt: t.o.Now().Unix(),
 		Status: InProgress, Echo: t.req.echo(t.saving.enabled), Trace: accounts.Trace{Key: t.caller.Key},
 	}
+	t.recallTools()
 	if err := t.fit(ctx); err != nil {
 		return err
 	}
@@ -193,6 +204,9 @@ func (t *turn) takeInput(ctx context.Context) error {
 		history = t.parent.Entries
 	}
 	if t.input, err = matchCalls(history, items, t.req.Conversation != ""); err != nil {
+		return err
+	}
+	if t.input, err = t.matchApprovals(ctx, t.input); err != nil {
 		return err
 	}
 	markCommentary(t.input)
@@ -261,17 +275,21 @@ func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
 	}
 }
 
-// generate runs the model, and the searches it asks for, until it has answered
-// or the consumer has stopped.
+// generate runs the model, and the searches and calls that it asks for, until it has
+// answered, the caller has to approve calls, or the consumer has stopped.
 func (t *turn) generate(ctx context.Context) error {
 	if err := t.compact(ctx); err != nil {
 		return err
 	}
+	defer t.closeServers()
+	if err := t.useServers(ctx); err != nil {
+		return err
+	}
 	req := t.request()
 	for round := 1; ; round++ {
-		last := round > t.o.MaxSearchRounds || t.searchesLeft() == 0
+		last := round > t.mostRounds() || t.callsLeft() == 0
 		if last {
-			req.Tools = withoutSearch(req.Tools)
+			req.Tools = t.withoutHosted(req.Tools)
 		}
 		finish, err := t.answer(ctx, req)
 		if err != nil || finish == "" {
@@ -281,19 +299,21 @@ func (t *turn) generate(ctx context.Context) error {
 			t.complete(conversations.Incomplete, MaxOutputTokens)
 			return nil
 		}
-		if len(t.round.searches) == 0 {
+		if len(t.round.searches)+len(t.round.calls) == 0 {
 			t.complete(conversations.Completed, "")
 			return nil
 		}
 		if last {
-			return fault.Upstreamf(errSearchesOn, "The model searched the web again and again and gave no answer.")
+			return fault.Upstreamf(errSearchesOn, "The model called tools again and again and gave no answer.")
 		}
 		t.emitter.closeItem(conversations.Completed, conversations.Commentary)
+		left := t.callsLeft()
 		t.search(ctx)
+		waits := t.callTools(ctx, left-len(t.round.searches))
 		if err := ctx.Err(); err != nil || t.emitter.stopped {
 			return err
 		}
-		if t.calls() {
+		if waits || t.calls() {
 			t.complete(conversations.Completed, "")
 			return nil
 		}
@@ -317,10 +337,22 @@ func (t *turn) complete(last conversations.Status, incomplete string) {
 	t.response.Status = Completed
 }
 
+// mostRounds is how often the model may call tools that the service runs before it
+// must answer. Calls of servers' tools build on each other more than searches do.
+func (t *turn) mostRounds() int {
+	if len(t.mcp.servers) > 0 {
+		return t.o.MaxCallRounds
+	}
+	return t.o.MaxSearchRounds
+}
+
 // next is the request for another round, nil where the turn's allowance of
 // tokens is used up. A tool that the caller demanded has been called.
 func (t *turn) next() *model.Request {
 	req := t.request()
+	if t.req.MCPChoice != nil {
+		req.Tools = t.settings.Tools
+	}
 	if req.ToolChoice.Mode != model.ToolNone {
 		req.ToolChoice = model.ToolChoice{}
 	}
@@ -373,7 +405,11 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 			t.endPlanning()
 			t.showThought(ctx)
 			if e.Name == searchName && searches(t.settings.Tools) {
-				t.round.planned = &plannedSearch{thought: t.thought()}
+				t.round.planned = &plannedCall{thought: t.thought()}
+				break
+			}
+			if tool, ok := t.mcp.offered[e.Name]; ok {
+				t.round.planned = &plannedCall{thought: t.thought(), tool: tool}
 				break
 			}
 			t.emitter.callStart(t.newCall(e.Name))

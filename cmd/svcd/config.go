@@ -13,6 +13,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/cmd/svcd/internal/cli"
 	"github.com/seed-506d8e5d/svc/httpapi"
+	"github.com/seed-506d8e5d/svc/responses/mcptools"
 )
 
 // config is what the flags and the environment say.
@@ -39,6 +40,7 @@ type config struct {
 	metricsAddr string
 	proxies     []netip.Prefix
 	models      models
+	servers     *mcptools.Client // reaches MCP servers; nil: there are none
 
 	oidc struct{ issuer, clientID, clientSecret string }
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/llamaserver"
 	"github.com/seed-506d8e5d/svc/model/openai"
+	"github.com/seed-506d8e5d/svc/responses/mcptools"
 	"github.com/seed-506d8e5d/svc/signon"
 )
 
@@ -31,6 +32,7 @@ type models struct {
 	batchPrice    float64           // share of the price that a line of a batch costs; 0: the whole price
 	batchLines    int               // lines of batches under way at once; 0: the default
 	batchShare    int               // of them, those of one organization; 0: all
+	mcp           mcptools.Options  // servers that responses may use
 	anyItems      bool              // conversations take items of any kind
 	openInterface bool
 	signOn        signon.Options // what flags cannot say of it
@@ -149,7 +151,7 @@ const (
 )
 
 func (d *decoder) models(root *jsonin.Node) models {
-	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "batch_lines", "batch_lines_per_organization", "webhook_hosts", "interface", "oidc")
+	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "batch_lines", "batch_lines_per_organization", "webhook_hosts", "mcp_servers", "mcp_hosts", "interface", "oidc")
 	m := models{options: &openai.Options{}, prices: map[string]accounts.Prices{}}
 	if f := root.Field("interface"); !f.Absent() {
 		var err error
@@ -200,6 +202,7 @@ func (d *decoder) models(root *jsonin.Node) models {
 	for _, host := range root.Field("webhook_hosts").Items(maxModels) {
 		m.webhookHosts = append(m.webhookHosts, host.Text())
 	}
+	m.mcp = d.mcp(root)
 	if price := root.Field("batch_price").Number(); price != nil {
 		if m.batchPrice = *price; m.batchPrice <= 0 || m.batchPrice > 1 {
 			root.Field("batch_price").Fail("must be above 0 and at most 1")

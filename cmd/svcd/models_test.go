@@ -86,7 +86,7 @@ func TestConfigIsRefused(t *testing.T) {
 		"empty":            {"", "line 1, column 0: unexpected end of JSON input"},
 		"no object":        {`[]`, "The configuration must be an object."},
 		"a name twice":     {`{"models":[],"models":[]}`, `The configuration is not valid JSON: the name "models" stands twice in one object (byte 21).`},
-		"unknown member":   {`{` + servers + `,"models":[],"modles":[]}`, "modles is not known; known here are servers, models, others, prices, conversation_items, batch_price, batch_lines, batch_lines_per_organization, webhook_hosts, interface, oidc."},
+		"unknown member":   {`{` + servers + `,"models":[],"modles":[]}`, "modles is not known; known here are servers, models, others, prices, conversation_items, batch_price, batch_lines, batch_lines_per_organization, webhook_hosts, mcp_servers, mcp_hosts, interface, oidc."},
 		"no models":        {`{` + servers + `}`, "The configuration must have the member models."},
 		"wrong type":       {`{"servers":{"s":{"url":1}},"models":[]}`, "servers.s.url must be a string."},
 		"no url":           {`{"servers":{"s":{}},"models":[]}`, "servers.s must have a url."},

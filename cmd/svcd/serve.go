@@ -74,6 +74,9 @@ func (e environment) serve(ctx context.Context, c config) error {
 		store, err = c.openStore(ctx, logger)
 	}
 	if err == nil {
+		c.servers, err = c.reach(logger)
+	}
+	if err == nil {
 		service, key, err = c.open(ctx, logger, store, backend, observer)
 	}
 	var handler http.Handler
@@ -120,6 +123,9 @@ func (e environment) serve(ctx context.Context, c config) error {
 	if service != nil {
 		err = errors.Join(err, service.Close())
 	}
+	if c.servers != nil {
+		err = errors.Join(err, c.servers.Close())
+	}
 	if store != nil {
 		err = errors.Join(err, store.Close())
 	}
@@ -140,6 +146,9 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 	}
 	if backend != nil {
 		options.Backend = backend
+	}
+	if c.servers != nil {
+		options.MCP = c.servers
 	}
 	if c.search != "" {
 		address, err := url.Parse(c.search)

@@ -72,6 +72,8 @@ func FromInputItem(w *wire.InputItem) conversations.Item {
 		return fromInputOutput(w)
 	case "web_search_call":
 		return &conversations.WebSearch{ID: w.ID}
+	case "mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response":
+		return fromMCPInput(w)
 	case "compaction", "compaction_summary":
 		return &conversations.Compaction{Sealed: value(w.EncryptedContent)}
 	case "item_reference":
@@ -222,6 +224,9 @@ func toInputItem(item *conversations.Item) wire.InputItem {
 	case *conversations.WebSearch:
 		return wire.InputItem{Type: "web_search_call", ID: i.ID}
 	}
+	if w := toMCPInput(*item); w != nil {
+		return *w
+	}
 	return wire.InputItem{Type: "item_reference", ID: (*item).ItemID()}
 }
 
@@ -268,6 +273,9 @@ func ToItem(item conversations.Item) wire.Item {
 		return wire.Item{ID: i.ID, Type: "compaction", EncryptedContent: &i.Sealed}
 	case *conversations.Reasoning:
 		return wire.Item{ID: i.ID, Type: "reasoning", Summary: []struct{}{}, EncryptedContent: &i.Sealed}
+	}
+	if w := toMCPItem(item); w != nil {
+		return *w
 	}
 	return wire.Item{ID: item.ItemID(), Type: "item_reference"}
 }
@@ -326,7 +334,7 @@ func FromItem(w *wire.Item) conversations.Item {
 	case "reasoning":
 		return &conversations.Reasoning{ID: w.ID, Sealed: value(w.EncryptedContent)}
 	}
-	return nil
+	return fromMCPItem(w)
 }
 
 // FromItems returns the items of a list, without those of unknown types.

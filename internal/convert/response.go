@@ -233,8 +233,11 @@ func ToResponseEvent(e *responses.Event, failure func(*fault.Error) *wire.EventE
 	case responses.EventPartAdded, responses.EventPartDone:
 		part := toPart(e.Part)
 		w.ContentIndex, w.Part = new(int), &part
-	case responses.EventArgumentsDelta, responses.EventInputDelta:
+	case responses.EventArgumentsDelta, responses.EventInputDelta, responses.EventMCPArgumentsDelta:
 		w.Delta = &e.Text
+	case responses.EventMCPArgumentsDone:
+		w.Arguments = &e.Text
+	case responses.EventListProgress, responses.EventListDone, responses.EventListFailed, responses.EventMCPProgress, responses.EventMCPDone, responses.EventMCPFailed:
 	case responses.EventInputDone:
 		w.Input = &e.Text
 	case responses.EventArgumentsDone:

@@ -128,6 +128,9 @@ func fromResponseTools(list []wire.ResponseTool, r *responses.Request) error {
 			r.SearchType = t.Type
 			r.Tools = append(r.Tools, responses.SearchTool())
 			plain = plain && t.Bare
+		case wire.MCPTool:
+			r.MCP = append(r.MCP, fromMCPTool(t))
+			plain = false
 		case wire.FunctionTool, wire.CustomTool:
 			if err := addCallable(t, "", at, r); err != nil {
 				return err
@@ -190,7 +193,9 @@ func shownTools(list []wire.ResponseTool) []byte {
 	w.Array()
 	for i := range list {
 		t := &list[i]
-		if t.Type == "function" {
+		if t.Type == "mcp" {
+			w.Raw(shownMCPTool(t))
+		} else if t.Type == "function" {
 			w.Raw(shownFunction(&model.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Strict: t.Strict}))
 		} else {
 			w.Raw(t.Sent)
@@ -210,10 +215,17 @@ func fromResponseToolChoice(w *wire.TextOr[wire.ResponseToolChoice], r *response
 		r.ToolChoice.Mode = model.ToolMode(w.Value.Mode)
 		r.AllowedTools = []string{}
 		for _, t := range w.Value.Tools {
-			if wire.KindOfTool(t.Type) != wire.OmittedTool {
+			switch wire.KindOfTool(t.Type) {
+			case wire.OmittedTool:
+			case wire.MCPTool:
+				r.AllowedMCP = append(r.AllowedMCP, responses.MCPChoice{Label: t.ServerLabel, Name: t.Name})
+			default:
 				r.AllowedTools = append(r.AllowedTools, offered(t.Type, t.Namespace, t.Name, r))
 			}
 		}
+		r.ShownToolChoice = w.Value.Sent
+	case wire.KindOfTool(w.Value.Type) == wire.MCPTool:
+		r.MCPChoice = &responses.MCPChoice{Label: w.Value.ServerLabel, Name: w.Value.Name}
 		r.ShownToolChoice = w.Value.Sent
 	default:
 		name := offered(w.Value.Type, w.Value.Namespace, w.Value.Name, r)
@@ -236,9 +248,9 @@ func offered(kind, namespace, name string, r *responses.Request) string {
 // request says how.
 func toResponseTools(r *responses.Request) []wire.ResponseTool {
 	if r.ShownTools != nil {
-		return rawTools(r.ShownTools)
+		return withSecrets(rawTools(r.ShownTools), r.MCP)
 	}
-	var list []wire.ResponseTool
+	list := mapped(r.MCP, func(t *responses.MCPTool) wire.ResponseTool { return wire.ResponseTool{ToolFields: toMCPTool(t)} })
 	namespaces := map[string]int{} // places in list
 	for i := range r.Tools {
 		t := &r.Tools[i]
@@ -277,11 +289,16 @@ func toResponseToolChoice(r *responses.Request) *wire.TextOr[wire.ResponseToolCh
 	switch {
 	case r.ShownToolChoice != nil:
 		return rawToolChoice(r.ShownToolChoice)
+	case r.MCPChoice != nil:
+		return object(wire.ResponseToolChoice{Type: "mcp", ServerLabel: r.MCPChoice.Label, Name: r.MCPChoice.Name})
 	case r.AllowedTools != nil:
 		allowed := mapped(r.AllowedTools, func(name *string) wire.ChosenTool {
 			c := chosen(*name, r)
 			return wire.ChosenTool{Type: c.Type, Name: c.Name, Namespace: c.Namespace}
 		})
+		for _, c := range r.AllowedMCP {
+			allowed = append(allowed, wire.ChosenTool{Type: "mcp", Name: c.Name, ServerLabel: c.Label})
+		}
 		return object(wire.ResponseToolChoice{Type: "allowed_tools", Mode: string(choice.Mode), Tools: allowed})
 	case choice.Mode == "":
 		return nil

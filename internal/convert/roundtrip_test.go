@@ -301,6 +301,12 @@ func inputItems(f *filler) []conversations.Item {
 		&conversations.WebSearch{ID: f.text("ws_%d")},
 		&conversations.Compaction{Sealed: f.text("sealed %d")},
 		&conversations.Reasoning{ID: f.text("rs_%d"), Sealed: f.text("sealed %d")},
+		&conversations.MCPListTools{ID: f.text("mcpl_%d"), Server: f.text("s%d")},
+		&conversations.MCPApprovalRequest{ID: "mcpr_1", Asked: "mcpr_1", Server: f.text("s%d"), Name: f.text("n%d"), Arguments: f.text("{%d}")},
+		&conversations.MCPApprovalResponse{ID: f.text("mcpa_%d"), Approval: "mcpr_1", Approve: true, Reason: f.text("reason %d")},
+		&conversations.MCPCall{ID: f.text("mcp_%d"), Status: conversations.Completed, Server: f.text("s%d"), Name: f.text("n%d"), Arguments: f.text("{%d}"), Output: f.text("out %d"), Approval: "mcpr_1"},
+		&conversations.MCPCall{ID: f.text("mcp_%d"), Status: conversations.Failed, Server: f.text("s%d"), Name: f.text("n%d"), Arguments: f.text("{%d}"), Output: f.text("out %d"),
+			Error: &conversations.MCPError{Type: conversations.MCPHTTPError, Code: 500, Message: f.text("why %d")}},
 		conversations.Reference{ID: f.text("msg_%d")},
 	}
 }
@@ -320,6 +326,13 @@ func outputItems(f *filler) []conversations.Item {
 		&conversations.WebSearch{ID: f.text("ws_%d"), Status: conversations.Completed, Queries: []string{f.text("q%d"), f.text("q%d")}, Sources: []string{f.text("http://%d")}},
 		&conversations.Compaction{ID: f.text("cmp_%d"), Sealed: f.text("sealed %d")},
 		&conversations.Reasoning{ID: f.text("rs_%d"), Sealed: f.text("sealed %d")},
+		&conversations.MCPListTools{ID: f.text("mcpl_%d"), Server: f.text("s%d"), Error: f.text("why %d"), Tools: []conversations.MCPTool{
+			{Name: f.text("n%d"), Description: f.text("d%d"), InputSchema: json.RawMessage(`{"type":"object"}`), ReadOnly: true}}},
+		&conversations.MCPApprovalRequest{ID: "mcpr_1", Asked: "mcpr_1", Server: f.text("s%d"), Name: f.text("n%d"), Arguments: f.text("{%d}")},
+		&conversations.MCPApprovalResponse{ID: f.text("mcpa_%d"), Approval: "mcpr_1", Approve: true, Reason: f.text("reason %d")},
+		&conversations.MCPCall{ID: f.text("mcp_%d"), Status: conversations.Completed, Server: f.text("s%d"), Name: f.text("n%d"), Arguments: f.text("{%d}"), Output: f.text("out %d"), Approval: "mcpr_1"},
+		&conversations.MCPCall{ID: f.text("mcp_%d"), Status: conversations.Failed, Server: f.text("s%d"), Name: f.text("n%d"), Arguments: f.text("{%d}"),
+			Error: &conversations.MCPError{Type: conversations.MCPExecutionError, Content: json.RawMessage(`[{"type":"text","text":"why"}]`)}},
 	}
 }
 
@@ -329,6 +342,7 @@ func TestResponseRequestsArrive(t *testing.T) {
 	plain := func(r *responses.Request) {
 		r.Format.Type, r.ToolChoice = model.FormatSchema, model.ToolChoice{Mode: model.ToolRequired}
 		r.AllowedTools, r.ToolAliases, r.ShownTools, r.ShownToolChoice = nil, nil, nil, nil
+		r.MCP, r.MCPChoice, r.AllowedMCP = nil, nil, nil
 		r.Tools, r.SearchType = []model.Tool{{Name: "f", Description: "d", Parameters: json.RawMessage(`{"a":1}`), Strict: true}, responses.SearchTool()}, responses.WebSearch
 	}
 	// tools is what the server makes of these.
@@ -350,6 +364,7 @@ func TestResponseRequestsArrive(t *testing.T) {
 			}
 			r.Tools, r.ToolChoice, r.AllowedTools, r.ToolAliases, r.SearchType = made.Tools, made.ToolChoice, made.AllowedTools, made.ToolAliases, made.SearchType
 			r.ShownTools, r.ShownToolChoice = made.ShownTools, made.ShownToolChoice
+			r.MCP, r.MCPChoice, r.AllowedMCP = made.MCP, made.MCPChoice, made.AllowedMCP
 		}
 	}
 	again := func(w *wire.ResponseRequest) *responses.Request {
@@ -360,13 +375,17 @@ func TestResponseRequestsArrive(t *testing.T) {
 		return r
 	}
 	request(t, convert.ToResponseRequest, again, ".Continuation.Input.Value.Hosted .Input.Text .Stream .StreamOptions .Unused .Conversation.Value .Tools.ToolFields.Format .Tools.ToolFields.Tools .Tools.Sent .Tools.Bare .Input.Value.InputPartFields .Continuation.Input.Text .Continuation.Conversation.Value "+
-		".Continuation.Input.Value.Content.Text .Continuation.Input.Value.Output.Value.InputPartFields.Refusal .Continuation.Input.Value.Content.Value.InputPartFields.Refusal .Continuation.Input.Value.InputPartFields .ToolChoice.Value.Mode .ToolChoice.Value.Tools .ToolChoice.Value.Namespace",
+		".Continuation.Input.Value.Content.Text .Continuation.Input.Value.Output.Value.InputPartFields.Refusal .Continuation.Input.Value.Content.Value.InputPartFields.Refusal .Continuation.Input.Value.InputPartFields .ToolChoice.Value.Mode .ToolChoice.Value.Tools .ToolChoice.Value.Namespace .ToolChoice.Value.ServerLabel",
 		fill(f, plain),
 		fill(f, plain, func(r *responses.Request) { r.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: "f"} }),
 		fill(f, tools(`{"input":"x","tools":[{"type":"function","name":"f"},{"type":"custom","name":"c","description":"d","format":{"type":"grammar","syntax":"lark","definition":"x"}},
 			{"type":"namespace","name":"ns","tools":[{"type":"function","name":"g"}]},{"type":"web_search","user_location":{}},{"type":"shell"}],
 			"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"},{"type":"function","name":"g","namespace":"ns"}]}}`)),
 		fill(f, tools(`{"input":"x","tools":[{"type":"custom","name":"c"}],"tool_choice":{"type":"custom","name":"c"}}`)),
+		fill(f, tools(`{"input":"x","tools":[{"type":"mcp","server_label":"s","server_url":"https://s","server_description":"d","authorization":"a","headers":{"x":"y","z":"1"},
+			"allowed_tools":{"tool_names":["a"],"read_only":true},"require_approval":{"always":{"read_only":false},"never":{"tool_names":["a"]}}},{"type":"mcp","server_label":"t","require_approval":"never"}],
+			"tool_choice":{"type":"mcp","server_label":"s","name":"a"}}`)),
+		fill(f, tools(`{"input":"x","tools":[{"type":"mcp","server_label":"s"}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"mcp","server_label":"s"}]}}`)),
 	)
 }
 

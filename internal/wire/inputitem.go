@@ -19,10 +19,17 @@ type InputItem struct {
 
 	CallID    string               `json:"call_id,omitempty" of:"function_call custom_tool_call function_call_output custom_tool_call_output" api:"required,notempty"`
 	Namespace string               `json:"namespace,omitempty" of:"function_call custom_tool_call"`
-	Name      string               `json:"name,omitempty" of:"function_call custom_tool_call" api:"required,notempty"`
-	Arguments *string              `json:"arguments,omitempty" of:"function_call" api:"required"`
+	Name      string               `json:"name,omitempty" of:"function_call custom_tool_call mcp_call mcp_approval_request" api:"required,notempty"`
+	Arguments *string              `json:"arguments,omitempty" of:"function_call mcp_call mcp_approval_request" api:"required"`
 	Input     *string              `json:"input,omitempty" of:"custom_tool_call" api:"required"`
-	Output    *TextOr[[]InputPart] `json:"output,omitempty" of:"function_call_output custom_tool_call_output" api:"required"`
+	Output    *TextOr[[]InputPart] `json:"output,omitempty" of:"function_call_output custom_tool_call_output mcp_call"`
+
+	ServerLabel       string          `json:"server_label,omitempty" of:"mcp_list_tools mcp_call mcp_approval_request" api:"required"`
+	ApprovalRequestID string          `json:"approval_request_id,omitempty" of:"mcp_call mcp_approval_response"`
+	Approve           *bool           `json:"approve,omitempty" of:"mcp_approval_response" api:"required"`
+	Reason            string          `json:"reason,omitempty" of:"mcp_approval_response" doc:"The model is told."`
+	Error             json.RawMessage `json:"error,omitempty" of:"mcp_call mcp_list_tools" api:"types=string|object"`
+	Listed            Ignored         `json:"tools,omitzero" of:"mcp_list_tools" harmless:"the list is taken from what the service has stored, or made anew"`
 
 	EncryptedContent *string `json:"encrypted_content,omitempty" of:"compaction compaction_summary reasoning"`
 
@@ -47,8 +54,8 @@ func (i *InputItem) readNode(n *jsonin.Node, _ *field) {
 // The model reads them as text.
 var hosted = map[string]bool{
 	"additional_tools": true, "code_interpreter_call": true, "computer_call": true, "computer_call_output": true, "file_search_call": true,
-	"image_generation_call": true, "mcp_approval_request": true, "mcp_approval_response": true, "mcp_call": true, "mcp_list_tools": true,
-	"program": true, "program_output": true, "tool_search_call": true, "tool_search_output": true,
+	"image_generation_call": true,
+	"program":               true, "program_output": true, "tool_search_call": true, "tool_search_output": true,
 	"apply_patch_call": true, "apply_patch_call_output": true, "local_shell_call": true, "local_shell_call_output": true, "shell_call": true, "shell_call_output": true,
 }
 
@@ -68,7 +75,19 @@ func (i *InputItem) check(n *jsonin.Node) {
 		}
 	case "input_text", "input_file", "input_image":
 		i.InputPartFields.checkPart(n, i.Type)
-	case "function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output", "web_search_call", "reasoning":
+	case "function_call_output", "custom_tool_call_output":
+		if i.Output == nil {
+			n.Field("output").Fail("is required")
+		}
+	case "mcp_approval_response":
+		if i.ApprovalRequestID == "" {
+			n.Field("approval_request_id").Fail("is required")
+		}
+	case "mcp_approval_request":
+		if i.ID == "" {
+			n.Field("id").Fail("is required")
+		}
+	case "mcp_list_tools", "mcp_call", "function_call", "custom_tool_call", "web_search_call", "reasoning":
 	default:
 		n.Field("type").Fail("is %q, which is not accepted as input", i.Type)
 	}

@@ -1,10 +1,12 @@
 package wire
 
+import "encoding/json"
+
 // Item is an item of a conversation or a response.
 type Item struct {
 	ID     string `json:"id,omitempty" api:"required"`
 	Type   string `json:"type"`
-	Status string `json:"status,omitempty" of:"message function_call custom_tool_call function_call_output custom_tool_call_output web_search_call" api:"enum=in_progress|completed|incomplete"`
+	Status string `json:"status,omitempty" of:"message function_call custom_tool_call function_call_output custom_tool_call_output web_search_call mcp_call" api:"enum=in_progress|completed|incomplete|failed"`
 
 	Role    string `json:"role,omitempty" of:"message" api:"required,enum=user|assistant|system"`
 	Phase   string `json:"phase,omitempty" of:"message" api:"enum=commentary|final_answer"`
@@ -12,10 +14,17 @@ type Item struct {
 
 	CallID    string          `json:"call_id,omitempty" of:"function_call custom_tool_call function_call_output custom_tool_call_output" api:"required"`
 	Namespace string          `json:"namespace,omitempty" of:"function_call custom_tool_call" doc:"That the tool belongs to; absent where it belongs to none."`
-	Name      *string         `json:"name,omitempty" of:"function_call custom_tool_call" api:"required"`
-	Arguments *string         `json:"arguments,omitempty" of:"function_call" api:"required" doc:"JSON text."`
+	Name      *string         `json:"name,omitempty" of:"function_call custom_tool_call mcp_call mcp_approval_request" api:"required"`
+	Arguments *string         `json:"arguments,omitempty" of:"function_call mcp_call mcp_approval_request" api:"required" doc:"JSON text."`
 	Input     *string         `json:"input,omitempty" of:"custom_tool_call" api:"required" doc:"Plain text."`
-	Output    *TextOr[[]Part] `json:"output,omitempty" of:"function_call_output custom_tool_call_output" api:"required" doc:"Text; parts where files stand among it."`
+	Output    *TextOr[[]Part] `json:"output,omitempty" of:"function_call_output custom_tool_call_output mcp_call" api:"required,nullable" doc:"Text; parts where files stand among it; null of a call that failed."`
+
+	ServerLabel       *string         `json:"server_label,omitempty" of:"mcp_list_tools mcp_call mcp_approval_request" api:"required"`
+	Tools             []MCPListedTool `json:"tools,omitzero" of:"mcp_list_tools" api:"required"`
+	Error             json.RawMessage `json:"error,omitempty" of:"mcp_list_tools mcp_call" api:"types=string|object|null" doc:"Why no tools were listed, in words; of a call an object with the type mcp_protocol_error, mcp_tool_execution_error or http_error."`
+	ApprovalRequestID **string        `json:"approval_request_id,omitempty" of:"mcp_call mcp_approval_response" api:"required"`
+	Approve           *bool           `json:"approve,omitempty" of:"mcp_approval_response" api:"required"`
+	Reason            **string        `json:"reason,omitempty" of:"mcp_approval_response" api:"required"`
 
 	Action *SearchAction `json:"action,omitempty" of:"web_search_call" api:"required"`
 

@@ -19,6 +19,7 @@ const (
 	CustomTool                    // offered as a function with one string
 	NamespaceTool                 // its functions are offered under qualified names
 	SearchTool                    // run here
+	MCPTool                       // a server, whose tools are run here
 	OmittedTool                   // run nowhere: the model may do without it
 	RefusedTool                   // an error: the answer would be another one without it
 )
@@ -34,8 +35,10 @@ func KindOfTool(kind string) ToolKind {
 		return NamespaceTool
 	case "image_generation", "tool_search", "programmatic_tool_calling", "local_shell", "shell", "apply_patch":
 		return OmittedTool
-	case "file_search", "code_interpreter", "mcp":
+	case "file_search", "code_interpreter":
 		return RefusedTool
+	case "mcp":
+		return MCPTool
 	case "web_search", "web_search_preview", "web_search_2025_08_26", "web_search_preview_2025_03_11":
 		return SearchTool
 	}
@@ -63,6 +66,18 @@ type ToolFields struct {
 	Strict      bool            `json:"strict,omitempty"`
 	Format      *CustomFormat   `json:"format,omitempty" doc:"Of a custom tool: what its input looks like."`
 	Tools       []ResponseTool  `json:"tools,omitempty" api:"most=1024" doc:"Of a namespace: its functions and custom tools. All tools of a request together offer at most 1,024 functions."`
+
+	ServerLabel       string          `json:"server_label,omitempty" of:"mcp" api:"required" doc:"Names the server in items."`
+	ServerURL         string          `json:"server_url,omitempty" of:"mcp" doc:"Left out for a server that the operator has named by this label."`
+	ServerDescription string          `json:"server_description,omitempty" of:"mcp" doc:"For the model."`
+	AllowedTools      json.RawMessage `json:"allowed_tools,omitempty" of:"mcp" api:"types=array|object" doc:"Names of tools, or an object with tool_names and read_only; all if absent."`
+	RequireApproval   json.RawMessage `json:"require_approval,omitempty" of:"mcp" api:"types=string|object" doc:"always, never, or an object with filters always and never; always if absent."`
+	Authorization     string          `json:"authorization,omitempty" of:"mcp" doc:"An access token for the server. It is not stored and not shown."`
+	Headers           json.RawMessage `json:"headers,omitempty" of:"mcp" api:"object" doc:"Headers of requests to the server. They are not stored and not shown."`
+
+	ConnectorID    Ignored `json:"connector_id,omitzero" of:"mcp" refused:"is not supported: name the server with server_url or by the label that the operator has given it"`
+	TunnelID       Ignored `json:"tunnel_id,omitzero" of:"mcp" refused:"is not supported: name the server with server_url or by the label that the operator has given it"`
+	AllowedCallers Ignored `json:"allowed_callers,omitzero" of:"mcp" harmless:"the model alone calls tools"`
 
 	UserLocation Ignored `json:"user_location,omitzero" harmless:"the search service knows no places"`
 	ContextSize  Ignored `json:"search_context_size,omitzero" harmless:"a search brings what the model reads of it"`
@@ -106,7 +121,7 @@ func refuseTool(n *jsonin.Node, what ToolKind) {
 	case what == RefusedTool:
 		n.Fail("is %q, which this service does not run: offer functions of your own instead", n.Text())
 	}
-	n.Fail(`must be "function", "custom", "namespace" or "web_search_preview"`)
+	n.Fail(`must be "function", "custom", "namespace", "mcp" or "web_search_preview"`)
 }
 
 func (t *ResponseTool) check(n *jsonin.Node, kind ToolKind) {
@@ -116,6 +131,10 @@ func (t *ResponseTool) check(n *jsonin.Node, kind ToolKind) {
 			fields++
 		}
 		t.Bare = fields == 1
+		return
+	}
+	if kind == MCPTool {
+		t.checkMCP(n)
 		return
 	}
 	if name := n.Field("name"); name.Absent() {
@@ -141,12 +160,13 @@ func (t ResponseTool) MarshalJSON() ([]byte, error) {
 // ResponseToolChoice is a tool that the model has to call, or the tools that it may
 // call.
 type ResponseToolChoice struct {
-	Type      string          `json:"type" api:"required"`
-	Name      string          `json:"name,omitempty"`
-	Namespace string          `json:"namespace,omitempty"`
-	Mode      string          `json:"mode,omitempty" of:"allowed_tools" api:"required,enum=auto|required"`
-	Tools     []ChosenTool    `json:"tools,omitempty" of:"allowed_tools" api:"most=128"`
-	Sent      json.RawMessage `json:"-"` // the choice as it was sent
+	Type        string          `json:"type" api:"required"`
+	Name        string          `json:"name,omitempty"`
+	Namespace   string          `json:"namespace,omitempty"`
+	ServerLabel string          `json:"server_label,omitempty" of:"mcp" api:"required"`
+	Mode        string          `json:"mode,omitempty" of:"allowed_tools" api:"required,enum=auto|required"`
+	Tools       []ChosenTool    `json:"tools,omitempty" of:"allowed_tools" api:"most=128"`
+	Sent        json.RawMessage `json:"-"` // the choice as it was sent
 }
 
 // MarshalJSON implements [json.Marshaler]: a choice that was sent is as it was.
@@ -160,9 +180,10 @@ func (c ResponseToolChoice) MarshalJSON() ([]byte, error) {
 
 // ChosenTool is one of the tools that the model may call.
 type ChosenTool struct {
-	Type      string `json:"type" api:"required"`
-	Name      string `json:"name,omitempty"`
-	Namespace string `json:"namespace,omitempty"`
+	Type        string `json:"type" api:"required"`
+	Name        string `json:"name,omitempty"`
+	Namespace   string `json:"namespace,omitempty"`
+	ServerLabel string `json:"server_label,omitempty" of:"mcp" api:"required"`
 }
 
 func (c *ResponseToolChoice) check(n *jsonin.Node) {
@@ -187,7 +208,7 @@ func checkChosen(n *jsonin.Node) {
 		if name.Absent() {
 			name.Fail("is required")
 		}
-	case SearchTool:
+	case SearchTool, MCPTool:
 	case OmittedTool:
 		kind.Fail("is %q, which this service does not run: it cannot be demanded", kind.Text())
 	default:
