@@ -111,3 +111,15 @@ func (s *Service) named(req *responses.Request) *responses.Request {
 	named.Model = s.modelID(req.Model)
 	return &named
 }
+
+// ResponsePrompt returns what a stored turn showed its model, and what it left out; see
+// [responses.Service.Prompt].
+func (s *Service) ResponsePrompt(ctx context.Context, caller Caller, id string) ([]responses.PromptItem, error) {
+	return s.responses.Prompt(ctx, caller, id)
+}
+
+// Branches returns the newest responses of a conversation; see
+// [responses.Service.Branches].
+func (s *Service) Branches(ctx context.Context, caller Caller, conversation string, most int) ([]*responses.Response, error) {
+	return s.responses.Branches(ctx, caller, conversation, most)
+}

@@ -2,16 +2,20 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
@@ -34,8 +38,13 @@ type respondForm struct {
 	Calls        []*conversations.FunctionCall // of the last turn, which wait for their outputs
 	Search       bool
 	Tools        string
-	Text         string // what the message begins with: that of a turn to be tried again
-	Wrong        string // why the turns shown cannot be continued
+	Text         string       // what the message begins with: that of a turn to be tried again or edited
+	FileIDs      []string     // that the message has: those of a turn to be edited
+	Branches     []branchLine // the turns of the conversation, where it forks
+	Edits        string       // the turn that the next one stands beside
+	Draft        string       // under which the browser keeps what is being written
+	Wrong        string       // why the turns shown cannot be continued
+	conversation string
 }
 
 // turnView is a turn of a conversation: what was said to the model, and what
@@ -48,24 +57,39 @@ type turnView struct {
 	Input    []itemView
 	Output   []itemView
 	Tokens   string
-	Running  bool // whether it is still being made
-	Ended    bool // whether a turn can continue from it
-	Snippets []snippet
+	Cost     accounts.Micros
+	Took     int64 // milliseconds
+	Running  bool  // whether it is still being made
+	Ended    bool  // whether a turn can continue from it
+	Siblings siblings
+	previous string
+}
+
+// siblings are the turns that continue from the same one.
+type siblings struct {
+	Place, Count   int
+	Earlier, Later string // responses that the switcher leads to
 }
 
 // itemView is an item of a conversation as it is shown.
 type itemView struct {
 	ID      string
-	Kind    string // message, call, output, search, or other
+	Kind    string // message, call, output, search, reasoning, compaction, or other
 	Role    string
-	Name    string   // of a call: the function; of a search: what was searched
-	Text    string   // of a search: what was found
-	Files   []string // IDs
-	Partial bool     // whether Text was cut
+	Name    string        // of a call: the function; of a search: what was searched
+	Text    string        // of a search: what was found
+	HTML    template.HTML // Text as rendered Markdown, of what a model has said; empty for none
+	Files   []string      // IDs
+	Sealed  string        // of reasoning
+	Partial bool          // whether Text was cut
 }
 
-// maxShown is how much of one text a page shows, in bytes.
-const maxShown = 100_000
+// maxShown is how much of one text a page shows, in bytes, and maxTurnsShown how much
+// of all turns of a conversation.
+const (
+	maxShown      = 20_000
+	maxTurnsShown = 60_000
+)
 
 func viewItems(items []conversations.Item) []itemView {
 	var all []itemView
@@ -73,6 +97,8 @@ func viewItems(items []conversations.Item) []itemView {
 		view := viewItem(item)
 		if view.Partial = len(view.Text) > maxShown; view.Partial {
 			view.Text = clip(maxShown, view.Text)
+		} else if view.Role == string(model.Assistant) {
+			view.HTML = renderMarkdown(view.Text)
 		}
 		all = append(all, view)
 	}
@@ -97,6 +123,10 @@ func viewItem(item conversations.Item) itemView {
 		view.Kind, view.Name, view.Text = "call", item.Name, item.Arguments
 	case *conversations.FunctionCallOutput:
 		view.Kind, view.Name, view.Text = "output", item.CallID, item.Output
+	case *conversations.Compaction:
+		view.Kind, view.Text = "compaction", item.Summary
+	case *conversations.Reasoning:
+		view.Kind, view.Sealed = "reasoning", item.Sealed
 	case *conversations.WebSearch:
 		view.Kind, view.Name, view.Text = "search", strings.Join(item.Queries, " · "), item.Results
 	}
@@ -106,20 +136,26 @@ func viewItem(item conversations.Item) itemView {
 func viewTurn(r *responses.Response, input []conversations.Item) turnView {
 	t := turnView{
 		ID: r.ID, Status: string(r.Status), Model: r.Echo.Model, Input: viewItems(input), Output: viewItems(r.Output),
-		Running: r.Status == responses.InProgress,
+		Running: r.Status == responses.InProgress, previous: r.Echo.PreviousResponseID,
 	}
 	t.Ended = !t.Running && r.Status != responses.Failed && r.Status != responses.Cancelled
 	if r.Error != nil {
 		t.Error = fmt.Sprintf("%s (%s) The server's log has the cause beside %s.", r.Error.Message, r.Error.Code, r.ID)
 	}
 	if u := r.Usage; u != nil {
-		t.Tokens = fmt.Sprintf("%d in, %d out", u.InputTokens, u.OutputTokens)
+		t.Tokens = fmt.Sprintf("%s in, %s out", grouped(int64(u.InputTokens)), grouped(int64(u.OutputTokens)))
 	}
+	t.Cost, t.Took = r.Trace.Cost, r.Trace.Latency
 	return t
 }
 
 func (c *Console) respondPage(v *request) error {
 	form := respondForm{Previous: v.r.FormValue("response"), Model: v.r.FormValue("model")}
+	if id := v.r.FormValue("edit"); id != "" {
+		if err := c.edits(v, &form, id); err != nil {
+			return err
+		}
+	}
 	return c.showRespond(v, form)
 }
 
@@ -137,14 +173,18 @@ func (c *Console) showRespond(v *request, form respondForm) error {
 	if err := c.readTurns(v, &form); err != nil {
 		return err
 	}
+	if err := c.readBranches(v, &form); err != nil {
+		return err
+	}
+	form.Draft = cmp.Or(form.Edits, form.Previous)
 	return v.render("respond", "Respond", form)
 }
 
 // readTurns follows the turns back from the one that is continued.
 func (c *Console) readTurns(v *request, form *respondForm) error {
-	last := form.Previous
+	last, shown := form.Previous, 0
 	for id := last; id != ""; {
-		if len(form.Turns) == maxTurns {
+		if len(form.Turns) == maxTurns || shown > maxTurnsShown {
 			form.Earlier = id
 			break
 		}
@@ -163,7 +203,10 @@ func (c *Console) readTurns(v *request, form *respondForm) error {
 		if len(form.Turns) == 0 {
 			form.continues(r, turn)
 		}
-		turn.Snippets = snippets(v.origin(), "/v1/responses", turnJSON(r, input.Items))
+		c.openThoughts(v, turn.Output)
+		for _, item := range slices.Concat(turn.Input, turn.Output) {
+			shown += len(item.Text) + len(item.HTML)
+		}
 		form.Turns = append([]turnView{turn}, form.Turns...)
 		id = r.Echo.PreviousResponseID
 	}
@@ -213,6 +256,10 @@ func withoutIDs(items []conversations.Item) []conversations.Item {
 // instructions, and the outputs that r waits for. A turn that failed is tried
 // again instead, as nothing can continue from it.
 func (f *respondForm) continues(r *responses.Response, turn turnView) {
+	f.conversation = r.Conversation
+	if f.Edits != "" {
+		return // that of the turn that is edited is set up
+	}
 	if !turn.Ended && !turn.Running {
 		f.Previous = r.Echo.PreviousResponseID
 		for _, item := range turn.Input {
@@ -221,10 +268,21 @@ func (f *respondForm) continues(r *responses.Response, turn turnView) {
 			}
 		}
 	}
-	if f.Model == "" {
-		f.Model = r.Echo.Model
+	f.likewise(r)
+	if !turn.Ended {
+		return
 	}
-	f.Instructions = r.Echo.Instructions
+	for _, item := range r.Output {
+		if call, ok := item.(*conversations.FunctionCall); ok {
+			f.Calls = append(f.Calls, call)
+		}
+	}
+}
+
+// likewise sets the form up for a turn with the model, the instructions and the tools
+// of r.
+func (f *respondForm) likewise(r *responses.Response) {
+	f.Model, f.Instructions = cmp.Or(f.Model, r.Echo.Model), r.Echo.Instructions
 	var tools []model.Tool
 	for _, tool := range r.Echo.Tools {
 		if tool.Search {
@@ -234,14 +292,6 @@ func (f *respondForm) continues(r *responses.Response, turn turnView) {
 		tools = append(tools, tool)
 	}
 	f.Tools = toolsJSON(tools)
-	if !turn.Ended {
-		return
-	}
-	for _, item := range r.Output {
-		if call, ok := item.(*conversations.FunctionCall); ok {
-			f.Calls = append(f.Calls, call)
-		}
-	}
 }
 
 // respond makes a turn. A browser with scripts follows it as it is made; another
@@ -283,7 +333,7 @@ const unkept = "Nothing is kept for this organization, so no turn can continue f
 
 func readRespondForm(v *request) (*responses.Request, error) {
 	f := v.r.PostForm
-	req := &responses.Request{Model: f.Get("model"), Instructions: f.Get("instructions"), PreviousResponseID: f.Get("previous")}
+	req := &responses.Request{Model: f.Get("model"), Instructions: f.Get("instructions"), PreviousResponseID: f.Get("previous"), EncryptedReasoning: true}
 	outputs := f["output"]
 	for i, call := range f["call_id"] {
 		if i < len(outputs) && outputs[i] != "" {
@@ -385,23 +435,12 @@ func (c *Console) cancelResponse(v *request) error {
 }
 
 // follow sends a turn as it is made, as events for static/console.js: "begun" with
-// the response's ID, "text" with the next piece of a message, "item" with the HTML
-// of an item that is complete, "end" with the ID of a response whose page shows how
-// it ended or "unkept" with why it has no page, and "wrong" with why there is none.
+// the response's ID, "text" with the next piece of a message, "message" with the HTML of
+// all of it so far, "item" with that of an item that is complete, "end" with the ID of a
+// response whose page shows how it ended or "unkept" with why it has no page, and
+// "wrong" with why there is none.
 func (c *Console) follow(v *request, events iter.Seq2[responses.Event, error]) error {
-	rc := http.NewResponseController(v.w.ResponseWriter)
-	send := func(event string, data any) bool {
-		if !v.w.begun {
-			v.w.Header().Set("Content-Type", "text/event-stream")
-			v.w.Header().Set("X-Accel-Buffering", "no")
-			v.w.WriteHeader(http.StatusOK)
-		}
-		_ = rc.SetWriteDeadline(time.Now().Add(stallTimeout)) // a writer without deadlines needs none
-		if _, err := fmt.Fprintf(v.w, "event: %s\ndata: %s\n\n", event, marshal(data)); err != nil {
-			return false
-		}
-		return rc.Flush() == nil
-	}
+	f := &follower{v: v, rc: http.NewResponseController(v.w.ResponseWriter), rendered: c.opts.Now()}
 	for event, err := range events {
 		if failed, ok := errors.AsType[*responses.TurnError](err); ok {
 			v.logFailure(failed.Response.ID, fault.From(err))
@@ -411,45 +450,89 @@ func (c *Console) follow(v *request, events iter.Seq2[responses.Event, error]) e
 			return err
 		}
 		if err != nil {
-			send("wrong", v.reason(err))
+			f.send("wrong", v.reason(err))
 			return nil
 		}
-		if !c.pass(v, event, send) {
+		if !f.pass(event) {
 			return errGone
 		}
 	}
 	return nil
 }
 
+// follower sends the events of one turn to a browser.
+type follower struct {
+	v        *request
+	rc       *http.ResponseController
+	text     strings.Builder // of the message that is being made
+	rendered time.Time       // when it was sent as HTML last
+}
+
+// renderEvery is how often a message is sent as HTML while it is being made.
+const renderEvery = 200 * time.Millisecond
+
+// send sends one event and reports whether the browser still listens.
+func (f *follower) send(event string, data any) bool {
+	w := f.v.w
+	if !w.begun {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("X-Accel-Buffering", "no")
+		w.WriteHeader(http.StatusOK)
+	}
+	_ = f.rc.SetWriteDeadline(time.Now().Add(stallTimeout)) // a writer without deadlines needs none
+	if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, marshal(data)); err != nil {
+		return false
+	}
+	return f.rc.Flush() == nil
+}
+
+// piece sends the next piece of a message: all of it as HTML now and then, and in
+// between the piece.
+func (f *follower) piece(text string) bool {
+	f.text.WriteString(text)
+	now := f.v.c.opts.Now()
+	if now.Sub(f.rendered) >= renderEvery {
+		f.rendered = now
+		if html := renderMarkdown(f.text.String()); html != "" {
+			return f.send("message", html)
+		}
+	}
+	return f.send("text", text)
+}
+
 // pass sends what a browser shows of one event, and reports whether it still
 // listens.
-func (c *Console) pass(v *request, event responses.Event, send func(string, any) bool) bool {
+func (f *follower) pass(event responses.Event) bool {
+	v := f.v
 	switch event.Type {
 	case responses.EventCreated:
-		return v.caller.ZeroDataRetention || send("begun", event.Response.ID)
+		return v.caller.ZeroDataRetention || f.send("begun", event.Response.ID)
 	case responses.EventTextDelta:
-		return send("text", event.Text)
+		return f.piece(event.Text)
 	case responses.EventItemDone:
-		html, err := c.itemHTML(event.Item)
+		f.text.Reset()
+		html, err := v.c.itemHTML(v, event.Item)
 		if err != nil {
-			return send("wrong", v.reason(err))
+			return f.send("wrong", v.reason(err))
 		}
-		return send("item", html)
+		return f.send("item", html)
 	case responses.EventError:
-		return !v.caller.ZeroDataRetention || send("wrong", event.Error.Message)
+		return !v.caller.ZeroDataRetention || f.send("wrong", event.Error.Message)
 	case responses.EventCompleted, responses.EventFailed:
 		if v.caller.ZeroDataRetention {
-			return event.Type == responses.EventFailed || send("unkept", unkept)
+			return event.Type == responses.EventFailed || f.send("unkept", unkept)
 		}
-		return send("end", event.Response.ID)
+		return f.send("end", event.Response.ID)
 	}
 	return true
 }
 
 // itemHTML is an item as the page of the playground shows it.
-func (c *Console) itemHTML(item conversations.Item) (string, error) {
+func (c *Console) itemHTML(v *request, item conversations.Item) (string, error) {
 	var b bytes.Buffer
-	err := c.pages["respond"].ExecuteTemplate(&b, "item", viewItems([]conversations.Item{item})[0])
+	views := viewItems([]conversations.Item{item})
+	c.openThoughts(v, views)
+	err := c.pages["respond"].ExecuteTemplate(&b, "item", views[0])
 	return b.String(), err
 }
 

@@ -149,7 +149,7 @@ func TestATurnThatFails(t *testing.T) {
 			} else {
 				_, page = d.post("/respond", url.Values{"token": {token}, "model": {"svc-preview"}, "text": {"When does the shop open?"}})
 			}
-			for _, want := range []string{"The shop ", html.EscapeString("The server's log has the cause beside resp_"), ">When does the shop open?</textarea>", `name="previous" value=""`} {
+			for _, want := range []string{"The shop", html.EscapeString("The server's log has the cause beside resp_"), ">When does the shop open?</textarea>", `name="previous" value=""`} {
 				if !strings.Contains(page, want) {
 					t.Errorf("no %q in %s", want, page)
 				}

@@ -228,3 +228,16 @@ func findAnywhere(tx storage.Tx, item string) (e Entry, size int, err error) {
 	e, err = decodeEntry(seq, data)
 	return e, len(data), err
 }
+
+// History returns the entries that a turn continued from, in order. The errors are
+// NotFound and those of [Service.Continue].
+func (s *Service) History(ctx context.Context, caller accounts.Caller, response string) (entries []Entry, err error) {
+	err = s.view(ctx, caller, func(tx storage.Tx) error {
+		t, err := getTurn(tx, response)
+		if err == nil {
+			entries, err = load(tx, t.Conversation, t.History, nil)
+		}
+		return err
+	})
+	return entries, err
+}

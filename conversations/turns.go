@@ -318,3 +318,71 @@ func removeAll(tx storage.Tx, prefix []byte) error {
 	}
 	return nil
 }
+
+// maxBranchItems is how many items of a conversation are looked at to find its turns.
+const maxBranchItems = 5000
+
+// TurnsOf returns the newest turns of a conversation, at most so many, in no order,
+// those that failed or still run among them. A conversation that does not exist has
+// none. Turns are found by their items: of a conversation with more than a few thousand
+// the oldest turns may be missing.
+func (s *Service) TurnsOf(ctx context.Context, caller accounts.Caller, conversation string, most int) (turns []Turn, err error) {
+	err = s.view(ctx, caller, func(tx storage.Tx) error {
+		turns = nil
+		ids, err := turnIDs(tx, conversation, most)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			t, err := getTurn(tx, id)
+			if fault.Is(err, fault.NotFound) {
+				continue // it was deleted, and its items stay
+			}
+			if err != nil {
+				return err
+			}
+			turns = append(turns, t)
+		}
+		return nil
+	})
+	return turns, err
+}
+
+// turnIDs returns the IDs of the responses of a conversation's newest turns.
+func turnIDs(tx storage.Tx, conversation string, most int) (ids []string, err error) {
+	seen := map[string]bool{"": true}
+	add := func(id string) {
+		if !seen[id] && len(ids) < most {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	r := storage.Prefix(itemsOf(conversation))
+	r.Reverse, r.Limit = true, maxBranchItems
+	for found, err := range tx.Scan(r) {
+		if err != nil {
+			return nil, err
+		}
+		var of struct {
+			Turn string `json:"turn"`
+		}
+		if err := json.Unmarshal(found.Value, &of); err != nil {
+			return nil, err
+		}
+		if add(of.Turn); len(ids) == most {
+			break
+		}
+	}
+	prefix := incompleteItemsOf(conversation, "")
+	r = storage.Prefix(prefix)
+	r.Reverse, r.Limit, r.KeysOnly = true, maxBranchItems, true
+	for found, err := range tx.Scan(r) {
+		if err != nil {
+			return nil, err
+		}
+		if end := len(found.Key) - 9; end > len(prefix) {
+			add(string(found.Key[len(prefix):end]))
+		}
+	}
+	return ids, nil
+}

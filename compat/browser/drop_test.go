@@ -34,7 +34,7 @@ func TestDropOnRespond(t *testing.T) {
 	v.fill("#text", "How many days do I have to return something?")
 	v.submit("#respond button.primary")
 	v.says(".item.user .attached a", "file_")
-	v.says(".item.assistant pre", "30 days")
+	v.says(".item.assistant .md", "30 days")
 }
 
 // TestDropOnDecide drops a file on the form of a decision, which makes it the

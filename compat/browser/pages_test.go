@@ -99,7 +99,7 @@ func TestRespond(t *testing.T) {
 	v.says(".turnfoot", "completed")
 	v.fill("#text", "When does the warehouse in Antwerp close?")
 	v.click("#respond button.primary")
-	v.says(".item.assistant pre", "The warehouse in Antwerp closes at eight.")
+	v.says(".item.assistant .md", "The warehouse in Antwerp closes at eight.")
 	// A branch from the first turn does not have the second.
 	v.click(".turn:first-of-type .turnfoot a:last-of-type")
 	v.seen("#respond")
@@ -107,7 +107,10 @@ func TestRespond(t *testing.T) {
 	v.fill("#text", "And when does it open?")
 	v.click("#respond button.primary")
 	v.until(`document.querySelectorAll(".turnfoot").length === 2`)
-	v.showsPrograms(".turn:first-of-type .snippets")
+	v.click(`.turn:first-of-type a[href$="/program"]`)
+	for _, language := range []string{"curl", "Python", "JavaScript", "Go"} {
+		v.says(`section[aria-label="`+language+`"]`, "")
+	}
 	v.open("/respond")
 	v.says(".remembered a", "And when does it open?")
 	v.click(".remembered li:first-child a")
@@ -131,7 +134,7 @@ func TestRespondWithTools(t *testing.T) {
 	v.seen("[name=output]")
 	v.fill("[name=output]", "Rain, 12 degrees")
 	v.click("#respond button.primary")
-	v.says(".item.assistant pre", "Rain, 12 degrees")
+	v.says(".item.assistant .md", "Rain, 12 degrees")
 }
 
 func TestFiles(t *testing.T) {
@@ -153,7 +156,7 @@ func TestFiles(t *testing.T) {
 	v.says("[data-attachments]", "returns.md")
 	v.fill("#text", "How many days do I have to return something?")
 	v.click("#respond button.primary")
-	v.says(".item.assistant pre", "30 days")
+	v.says(".item.assistant .md", "30 days")
 	v.open("/decide")
 	v.fill("[name=kind]", "file")
 	v.do(chromedp.WaitVisible("#file", chromedp.ByQuery), chromedp.SetUploadFiles("[data-upload=file]", []string{path}, chromedp.ByQuery))

@@ -13,7 +13,7 @@ func TestZeroDataRetention(t *testing.T) {
 	v.signIn(v.key)
 	v.ask("svc-preview")
 	v.says(".turn .note", "Nothing is kept")
-	v.seen(".turn .item.assistant pre")
+	v.seen(".turn .item.assistant .md")
 	v.until(`!document.querySelector("#respond button.primary").disabled`)
 	v.open("/log")
 	v.says(".empty", "Nothing has happened yet")

@@ -51,7 +51,7 @@ func (v visitor) searched(query string) {
 	v.says(".item.search h3", "searched the web")
 	v.says(".item.search p", query)
 	v.says(".item.search details", "https://example.com/bridge")
-	v.says(".item.search ~ .item.assistant pre", "4th of May")
+	v.says(".item.search ~ .item.assistant .md", "4th of May")
 }
 
 // TestSearchThatFails has the search service refuse, which is what was found.

@@ -33,7 +33,7 @@ func TestSystemWithOneServer(t *testing.T) {
 	v := visit(t, start(t, "-upstream", well.URL+"/v1", "-upstream-model", "small"), desk)
 	v.signIn(v.key)
 	v.ask("svc-preview")
-	v.says(".item.assistant pre", "Good morning.")
+	v.says(".item.assistant .md", "Good morning.")
 	v.signIn(adminKey)
 	v.open("/admin/system")
 	if row := v.serverRow(well.URL); row.Health != "healthy" || row.Requests == "0" || row.Errors != "0" || row.FirstToken == "" {
@@ -58,7 +58,7 @@ func TestSystemWithServers(t *testing.T) {
 	v := visit(t, start(t, "-config", config), telephone)
 	v.signIn(v.key)
 	v.ask("svc-preview")
-	v.says(".item.assistant pre", "Good morning.")
+	v.says(".item.assistant .md", "Good morning.")
 	v.ask("broken")
 	v.seen(".wrong")
 	v.signIn(adminKey)

@@ -1,6 +1,6 @@
 // What plain HTML cannot do: a turn that is followed as it is made, files that
-// are dropped, texts that are copied, and the last requests, which this browser
-// alone remembers. Texts are put in as texts; HTML comes from the server only.
+// are dropped, texts that are copied, and the last requests and drafts, which this
+// browser alone remembers. Texts are put in as texts; HTML comes from the server only.
 "use strict";
 
 const token = () => document.body.dataset.token;
@@ -107,7 +107,7 @@ async function copy(button, text) {
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy], [data-copy-secret]");
-  if (button) copy(button, button.closest("section").querySelector("pre").textContent);
+  if (button) copy(button, button.closest("section, .code").querySelector("pre").textContent);
 });
 
 // --- forms ---
@@ -115,12 +115,36 @@ document.addEventListener("click", (event) => {
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.dataset.confirm && !confirm(form.dataset.confirm)) event.preventDefault();
-  if ("signout" in form.dataset) for (const name of ["decide", "respond"]) localStorage.removeItem("svc." + name);
+  if ("signout" in form.dataset) for (const name of Object.keys(localStorage)) if (name.startsWith("svc.")) localStorage.removeItem(name);
   if (event.defaultPrevented) return;
   if ("respond" in form.dataset || "replaces" in form.dataset) event.preventDefault();
   if ("respond" in form.dataset) respond(form);
   if ("replaces" in form.dataset) replace(form, event.submitter);
 });
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("textarea")) {
+    const button = event.target.form?.querySelector("button.primary");
+    if (button && !button.disabled) event.target.form.requestSubmit(button);
+  }
+});
+
+// --- drafts ---
+
+const draftOf = (form) => "svc.draft." + form.dataset.draft;
+
+document.addEventListener("input", (event) => {
+  const form = event.target.closest?.("[data-draft]");
+  if (!form || event.target.name !== "text") return;
+  try {
+    localStorage.setItem(draftOf(form), event.target.value);
+  } catch {} // full: a draft is a convenience
+});
+
+function showDraft() {
+  const form = document.querySelector("[data-draft]");
+  if (form) form.elements.text.value ||= localStorage.getItem(draftOf(form)) || "";
+}
 
 document.addEventListener("change", (event) => {
   const input = event.target;
@@ -260,6 +284,8 @@ async function respond(form) {
   const body = new URLSearchParams(new FormData(form));
   button.disabled = true;
   form.elements.text.value = "";
+  localStorage.removeItem(draftOf(form));
+  turn.scrollIntoView({ block: "end" });
   try {
     const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/event-stream", "X-Console-Token": token(), ...asked } });
     await follow(answer, turn, said);
@@ -278,6 +304,19 @@ function note(text) {
   return line;
 }
 
+// grow adds a piece to a message where its text ends.
+function grow(message, text) {
+  let place = message.querySelector(":scope > pre, :scope > .md");
+  while (place.lastElementChild && place.lastElementChild.tagName !== "BR") place = place.lastElementChild;
+  place.append(text);
+}
+
+// keepUp keeps the end of the page in sight, where it was.
+function keepUp() {
+  const page = document.documentElement;
+  if (page.scrollHeight - page.scrollTop - innerHeight < 200) requestAnimationFrame(() => scrollTo(0, page.scrollHeight));
+}
+
 const responsePage = (id) => prefix + "/respond?response=" + encodeURIComponent(id);
 
 // follow shows a turn as it is made. From its beginning on the address is that of
@@ -286,13 +325,21 @@ async function follow(answer, turn, said) {
   if (!answer.headers.get("Content-Type")?.startsWith("text/event-stream")) throw new Error(textOf(await answer.text()));
   let open = null;
   for await (const { event, data } of eventsOf(answer.body)) {
+    keepUp();
     if (event === "begun" && said !== undefined) {
       history.replaceState(null, "", responsePage(data));
       remember("respond", said || data, responsePage(data));
       turn.append(stop(data));
     } else if (event === "text") {
       if (!open) turn.append(open = article("assistant", ""));
-      open.querySelector("pre").textContent += data;
+      grow(open, data);
+    } else if (event === "message") {
+      if (!open) turn.append(open = article("assistant", ""));
+      const html = document.createElement("div");
+      html.className = "md";
+      html.dir = "auto";
+      html.append(nodesOf(data));
+      open.querySelector("pre, .md").replaceWith(html);
     } else if (event === "item") {
       const item = nodesOf(data);
       open ? open.replaceWith(item) : turn.append(item);
@@ -342,6 +389,7 @@ async function refresh() {
 
 function start() {
   load(document);
+  showDraft();
   showRemembered();
   rememberDecision();
   for (const place of document.querySelectorAll("[data-follow]")) {
