@@ -7,6 +7,7 @@ import (
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
+	"github.com/seed-506d8e5d/svc/model"
 )
 
 // stateReader reads what the state of a decision refers to.
@@ -83,13 +84,18 @@ func (s stateReader) writeItem(ctx context.Context, caller Caller, w *jsonout.Wr
 }
 
 func (s stateReader) writePart(ctx context.Context, caller Caller, w *jsonout.Writer, part conversations.Part) error {
-	if part.FileID == "" {
+	var document model.Document
+	switch f := part.Inline; {
+	case f != nil:
+		document = model.Document{Name: f.Name, Text: f.Text, Note: f.Note}
+	case part.FileID == "":
 		w.String(part.Text)
 		return nil
-	}
-	document, err := s.files.Stored(ctx, caller, part.FileID)
-	if err != nil {
-		return err
+	default:
+		var err error
+		if document, err = s.files.Stored(ctx, caller, part.FileID); err != nil {
+			return err
+		}
 	}
 	w.Object()
 	w.Name("file").String(document.Name)

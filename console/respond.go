@@ -112,8 +112,12 @@ func viewItem(item conversations.Item) itemView {
 		view.Kind, view.Role = "message", string(item.Role)
 		var text []string
 		for _, p := range item.Content {
-			if p.FileID != "" {
-				view.Files = append(view.Files, p.FileID)
+			if p.FileID != "" || p.Inline != nil {
+				name := p.FileID
+				if p.Inline != nil {
+					name = p.Inline.Name
+				}
+				view.Files = append(view.Files, name)
 				continue
 			}
 			text = append(text, p.Text)

@@ -57,11 +57,23 @@ const (
 type Part struct {
 	Type   PartType
 	Text   string       // of a text part
-	FileID string       // of an input_file
+	FileID string       // of an input_file that was uploaded
 	Image  *model.Image // of an input_image; shared, and not changed
+	Inline *InlineFile  // of an input_file that came with the message, without a FileID; not changed
 
 	// Logprobs are the tokens of an output_text whose request asked for them.
 	Logprobs []model.Logprob
+}
+
+// InlineFile is a file that came with a message. Its text is kept with the message, its
+// bytes are not.
+type InlineFile struct {
+	Name     string
+	MIMEType string // empty where the request does not say
+	Data     []byte // nil once it has been read
+	Digest   string // of Data, by which two are the same
+
+	Text, Note string // what models read
 }
 
 // WithoutLogprobs returns items without the log-probabilities of their texts. The
@@ -131,7 +143,13 @@ func (o *FunctionCallOutput) Same(other *FunctionCallOutput) bool {
 
 // SameParts reports whether two contents say the same.
 func SameParts(a, b []Part) bool {
-	return slices.EqualFunc(a, b, func(a, b Part) bool { return a.Type == b.Type && a.Text == b.Text && a.FileID == b.FileID })
+	return slices.EqualFunc(a, b, func(a, b Part) bool {
+		return a.Type == b.Type && a.Text == b.Text && a.FileID == b.FileID && sameFile(a.Inline, b.Inline)
+	})
+}
+
+func sameFile(a, b *InlineFile) bool {
+	return a == b || a != nil && b != nil && a.Name == b.Name && a.Digest == b.Digest
 }
 
 // WebSearch is a search that the service made for the model.

@@ -66,6 +66,9 @@ func (s *Service) checkItem(item Item, at string) error {
 // receive makes entries of the items that a caller adds to a conversation, and ties
 // outputs to the calls among them.
 func (s *Service) receive(ctx context.Context, caller accounts.Caller, items []Item) ([]Entry, error) {
+	if err := checkInline(items); err != nil {
+		return nil, err
+	}
 	items, err := s.Receive(ctx, caller, "items", items, nil)
 	if err != nil {
 		return nil, err

@@ -95,6 +95,21 @@ func readImages(field string, items []Item) error {
 	return nil
 }
 
+// checkInline refuses inline files in items that no turn reads.
+func checkInline(items []Item) error {
+	for i, item := range items {
+		m, ok := item.(*Message)
+		if !ok {
+			continue
+		}
+		if k := slices.IndexFunc(m.Content, func(p Part) bool { return p.Inline != nil && p.Inline.Data != nil }); k >= 0 {
+			path := fmt.Sprintf("items[%d].content[%d].file_data", i, k)
+			return fault.Invalidf(path, "%s is read in the input of a response alone: upload the file and send its file_id.", path)
+		}
+	}
+	return nil
+}
+
 // resolve gives items their IDs and replaces those that stand for stored items.
 func (s *Service) resolve(ctx context.Context, caller accounts.Caller, field string, items []Item, history []Entry) ([]Item, error) {
 	known, wanted := map[string]bool{}, []string(nil)

@@ -65,7 +65,30 @@ type recordPart struct {
 	File string   `json:"f,omitempty"`
 
 	Image    *recordImage      `json:"i,omitempty"`
+	Inline   *recordInline     `json:"n,omitempty"`
 	Logprobs []logprobs.Record `json:"l,omitempty"`
+}
+
+// recordInline is an [InlineFile] as it is stored.
+type recordInline struct {
+	Name   string `json:"n,omitempty"`
+	Digest string `json:"d"`
+	Text   string `json:"t,omitempty"`
+	Note   string `json:"o,omitempty"`
+}
+
+func recordInlineOf(f *InlineFile) *recordInline {
+	if f == nil {
+		return nil
+	}
+	return &recordInline{f.Name, f.Digest, f.Text, f.Note}
+}
+
+func (r *recordInline) file() *InlineFile {
+	if r == nil {
+		return nil
+	}
+	return &InlineFile{Name: r.Name, Digest: r.Digest, Text: r.Text, Note: r.Note}
 }
 
 // recordImage is a picture as it is stored.
@@ -96,7 +119,7 @@ func recordParts(parts []Part) []recordPart {
 	}
 	records := make([]recordPart, len(parts))
 	for i, p := range parts {
-		records[i] = recordPart{p.Type, p.Text, p.FileID, recordImageOf(p.Image), logprobs.Records(p.Logprobs)}
+		records[i] = recordPart{p.Type, p.Text, p.FileID, recordImageOf(p.Image), recordInlineOf(p.Inline), logprobs.Records(p.Logprobs)}
 	}
 	return records
 }
@@ -105,7 +128,7 @@ func recordParts(parts []Part) []recordPart {
 func (r *record) content() []Part {
 	parts := make([]Part, len(r.Parts))
 	for i, p := range r.Parts {
-		parts[i] = Part{p.Type, p.Text, p.File, p.Image.image(), logprobs.Tokens(p.Logprobs)}
+		parts[i] = Part{p.Type, p.Text, p.File, p.Image.image(), p.Inline.file(), logprobs.Tokens(p.Logprobs)}
 	}
 	return parts
 }

@@ -27,7 +27,7 @@ func FuzzRecord(f *testing.F) {
 		var queries []string
 		sources := [][]string{nil, {}, {text}, {other, text}}[n%4]
 		for i := range n % 4 {
-			m.Content = append(m.Content, []Part{{OutputText, text, "", nil, []model.Logprob{{Token: other, Logprob: -1, Top: []model.Logprob{{Token: text, Bytes: []byte{1}}}}}}, {InputText, other, "", nil, nil}, {InputImage, "", "", &model.Image{MediaType: other, Data: []byte(text + "1"), Width: 3, Height: 4}, nil}}[i])
+			m.Content = append(m.Content, []Part{{OutputText, text, "", nil, nil, []model.Logprob{{Token: other, Logprob: -1, Top: []model.Logprob{{Token: text, Bytes: []byte{1}}}}}}, {InputText, other, "", nil, &InlineFile{Name: text, Digest: other, Text: text, Note: other}, nil}, {InputImage, "", "", &model.Image{MediaType: other, Data: []byte(text + "1"), Width: 3, Height: 4}, nil, nil}}[i])
 			queries = append(queries, text)
 		}
 		for _, item := range []Item{

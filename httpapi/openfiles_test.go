@@ -6,7 +6,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/matryer/is"
 
 	"github.com/seed-506d8e5d/svc/model"
 )
@@ -104,6 +107,56 @@ func TestOpenDocumentsInChat(t *testing.T) {
 		}
 		if got, want := script.Requests()[0].Messages[0].Parts[1], (model.Document{Name: name, Text: c[1]}); got != want {
 			t.Errorf("the model read %+v, want %+v", got, want)
+		}
+	}
+}
+
+// TestInlineFilesInResponses sends a file with its message, and with the output of a tool:
+// the model reads it in the turn and in those behind it, the item has its name, and
+// nothing is kept as a file.
+func TestInlineFilesInResponses(t *testing.T) {
+	is := is.New(t)
+	deck, _ := deckAndBook(t)
+	a, script, key := newOpen(t, true)
+	data := "data:application/vnd.openxmlformats-officedocument.presentationml.presentation;base64," + base64.StdEncoding.EncodeToString([]byte(deck))
+	asked := `{"role":"user","content":[{"type":"input_text","text":"Read."},{"type":"input_file","filename":"deck.pptx","file_data":"` + data + `"}]}`
+	w := send(a, key, "POST", "/v1/responses", `{"model":"svc-preview","input":[`+asked+`,{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
+		{"type":"function_call_output","call_id":"c","output":[{"type":"input_file","filename":"a.html","file_data":"PHA+SGk="}]}]}`)
+	is.Equal(w.Code, 200)
+	read := model.Document{Name: "deck.pptx", Text: "# Slide 1\nHello\n"}
+	is.Equal(script.Requests()[0].Messages[0].Parts, []model.Part{model.Text("Read."), read})
+	is.Equal(script.Requests()[0].Messages[2].Parts, []model.Part{model.Document{Name: "a.html", Text: "Hi\n"}})
+	w = send(a, key, "GET", "/v1/responses/resp_0001/input_items?order=asc", "")
+	is.True(strings.Contains(w.Body.String(), `[{"type":"input_text","text":"Read."},{"type":"input_file","filename":"deck.pptx"}]`))
+	is.Equal(send(a, key, "GET", "/v1/files", "").Body.String(), `{"object":"list","data":[],"first_id":null,"last_id":null,"has_more":false}`)
+
+	w = send(a, key, "POST", "/v1/responses", `{"model":"svc-preview","previous_response_id":"resp_0001","input":"Again?"}`)
+	is.Equal(w.Code, 200)
+	is.Equal(script.Requests()[1].Messages[0].Parts, []model.Part{model.Text("Read."), read})
+}
+
+// TestInlineFilesThatAreRefused has what is no file, in either interface.
+func TestInlineFilesThatAreRefused(t *testing.T) {
+	input := func(part string) string {
+		return `{"model":"svc-preview","input":[{"role":"user","content":[{"type":"input_file",` + part + `}]}]}`
+	}
+	for _, c := range []struct {
+		open              bool
+		path, body, wants string
+	}{
+		{false, "/v1/responses", input(`"file_data":"SGk=","filename":"a.txt"`), "input[0].content[0].file_data is not accepted: upload the file and send its file_id."},
+		{true, "/v1/responses", input(`"file_url":"https://example.com/a.txt"`), "input[0].content[0].file_url is not accepted: upload the file and send its file_id."},
+		{true, "/v1/responses", input(`"file_data":"SGk=","file_id":"file_1"`), "input[0].content[0].file_data may not be sent with file_id."},
+		{true, "/v1/responses", input(`"file_data":"https://example.com/a.txt"`), "input[0].content[0].file_data must be base64."},
+		{true, "/v1/responses", input(`"filename":"a.txt"`), "input[0].content[0].file_id is required."},
+		{true, "/v1/responses", input(`"file_data":"AAEC","filename":"a.bin"`), "Files of the type \\\"\\\" are not supported"},
+		{true, "/v1/responses", input(`"filename":"a.txt","file_data":"` + base64.StdEncoding.EncodeToString(make([]byte, 11<<20)) + `"`), "at most 10 MiB together"},
+		{true, "/v1/conversations", `{"items":[{"role":"user","content":[{"type":"input_file","file_data":"SGk="}]}]}`, "items[0].content[0].file_data is read in the input of a response alone"},
+	} {
+		a, script, key := newOpen(t, c.open)
+		w := send(a, key, "POST", c.path, c.body)
+		if w.Code/100 != 4 || !strings.Contains(w.Body.String(), c.wants) || len(script.Requests()) > 0 {
+			t.Errorf("%s %.100s: got %d %s", c.path, c.body, w.Code, w.Body)
 		}
 	}
 }

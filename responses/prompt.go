@@ -284,6 +284,10 @@ func contentParts(content []conversations.Part, document func(id string) model.D
 	for _, p := range content {
 		switch p.Type {
 		case conversations.InputFile:
+			if p.Inline != nil {
+				parts = append(parts, inlineDocument(p.Inline))
+				continue
+			}
 			parts = append(parts, document(p.FileID))
 		case conversations.InputImage:
 			parts = append(parts, *p.Image)
@@ -292,6 +296,10 @@ func contentParts(content []conversations.Part, document func(id string) model.D
 		}
 	}
 	return parts
+}
+
+func inlineDocument(f *conversations.InlineFile) model.Document {
+	return model.Document{Name: f.Name, Text: f.Text, Note: f.Note}
 }
 
 func searchArguments(queries []string) string {

@@ -12,8 +12,12 @@ import (
 	"github.com/seed-506d8e5d/svc/model"
 )
 
-// MaxInput is how many items the input of a request may have.
-const MaxInput = 5_000
+// MaxInput is how many items the input of a request may have, MaxInlineBytes how many
+// bytes its inline files together.
+const (
+	MaxInput       = 5_000
+	MaxInlineBytes = 10 << 20
+)
 
 // Text returns an input of one message with a text from the user.
 func Text(text string) []conversations.Item {

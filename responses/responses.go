@@ -37,6 +37,10 @@ type Documents interface {
 	// error is NotFound with the code file_not_found where there is none, and
 	// Invalid where it cannot be read.
 	Stored(ctx context.Context, caller accounts.Caller, fileID string) (model.Document, error)
+
+	// Inline returns a file that came with a request, or an Invalid error. An empty
+	// mimeType is guessed. data is not changed or kept.
+	Inline(ctx context.Context, name, mimeType string, data []byte) (model.Document, error)
 }
 
 // Options are what a Service is made of. Backend, Accounts and Conversations

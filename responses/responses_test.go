@@ -336,6 +336,10 @@ func show(e responses.Event) string {
 // library is the files of a caller.
 type library map[string]string
 
+func (l library) Inline(_ context.Context, name, _ string, data []byte) (model.Document, error) {
+	return model.Document{Name: name, Text: string(data)}, nil
+}
+
 func (l library) Stored(_ context.Context, caller accounts.Caller, id string) (model.Document, error) {
 	text, ok := l[id]
 	switch {

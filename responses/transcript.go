@@ -107,7 +107,10 @@ func (t *turn) extended(entries []conversations.Entry, messages []model.Message,
 	next.messages = messages[:marks[last-1]]
 	for _, e := range entries[:last] {
 		for _, part := range contentOf(e.Item) {
-			if part.Type != conversations.InputFile {
+			if part.Inline != nil {
+				size += len(part.Inline.Text)
+			}
+			if part.Type != conversations.InputFile || part.Inline != nil {
 				continue
 			}
 			if next.documents == nil {

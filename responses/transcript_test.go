@@ -90,6 +90,10 @@ func (w *whim) Generate(_ context.Context, req *model.Request) iter.Seq2[model.E
 // drawer has files, whose text changes when they are deleted.
 type drawer map[string]string
 
+func (d drawer) Inline(_ context.Context, name, _ string, data []byte) (model.Document, error) {
+	return model.Document{Name: name, Text: string(data)}, nil
+}
+
 func (d drawer) Stored(_ context.Context, _ accounts.Caller, id string) (model.Document, error) {
 	if text, ok := d[id]; ok {
 		return model.Document{Name: id, Text: text}, nil

@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -153,7 +155,7 @@ func appendPart(parts []conversations.Part, w *wire.InputPart, role model.Role) 
 		}
 		return append(parts, conversations.Part{Type: textType(role), Text: imageLeftOut})
 	case "input_file":
-		return append(parts, conversations.Part{Type: conversations.InputFile, FileID: w.FileID})
+		return append(parts, conversations.Part{Type: conversations.InputFile, FileID: w.FileID, Inline: fromInlineFile(w)})
 	case "refusal":
 		return append(parts, conversations.Part{Type: textType(role), Text: value(w.Refusal)})
 	}
@@ -238,6 +240,9 @@ func toInputParts(parts []conversations.Part) []wire.InputPart {
 		switch p.Type {
 		case conversations.InputFile:
 			list[i].FileID = p.FileID
+			if f := p.Inline; f != nil {
+				list[i].Filename, list[i].FileData = f.Name, &wire.DataURL{MIMEType: f.MIMEType, Data: f.Data}
+			}
 		case conversations.InputImage:
 			list[i].ImageURL = toImageURL(p.Image)
 		default:
@@ -360,7 +365,11 @@ func toPart(p *conversations.Part) wire.Part {
 	w := wire.Part{Type: string(p.Type)}
 	switch p.Type {
 	case conversations.InputFile:
-		w.FileID = &p.FileID
+		if p.Inline != nil {
+			w.Filename = &p.Inline.Name
+		} else {
+			w.FileID = &p.FileID
+		}
 	case conversations.InputImage:
 		w.ImageURL = toImageURL(p.Image)
 	case conversations.OutputText:
@@ -374,7 +383,20 @@ func toPart(p *conversations.Part) wire.Part {
 func fromParts(list []wire.Part) []conversations.Part { return mapped(list, fromPart) }
 
 func fromPart(w *wire.Part) conversations.Part {
-	return conversations.Part{Type: conversations.PartType(w.Type), Text: value(w.Text), FileID: value(w.FileID), Image: fromImageURL(w.ImageURL), Logprobs: FromLogprobs(w.Logprobs)}
+	var inline *conversations.InlineFile
+	if w.Filename != nil {
+		inline = &conversations.InlineFile{Name: *w.Filename}
+	}
+	return conversations.Part{Inline: inline, Type: conversations.PartType(w.Type), Text: value(w.Text), FileID: value(w.FileID), Image: fromImageURL(w.ImageURL), Logprobs: FromLogprobs(w.Logprobs)}
+}
+
+// fromInlineFile returns the file in a part, nil where it was uploaded.
+func fromInlineFile(w *wire.InputPart) *conversations.InlineFile {
+	if w.FileData == nil {
+		return nil
+	}
+	sum := sha256.Sum256(w.FileData.Data)
+	return &conversations.InlineFile{Name: w.Filename, MIMEType: w.FileData.MIMEType, Data: w.FileData.Data, Digest: hex.EncodeToString(sum[:])}
 }
 
 func toImageURL(i *model.Image) *wire.ImageURL {

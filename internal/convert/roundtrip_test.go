@@ -2,6 +2,8 @@ package convert_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -290,14 +292,17 @@ func inputItems(f *filler) []conversations.Item {
 	text := conversations.Part{Type: conversations.InputText, Text: f.text("text %d")}
 	file := conversations.Part{Type: conversations.InputFile, FileID: f.text("file_%d")}
 	picture := conversations.Part{Type: conversations.InputImage, Image: &model.Image{MediaType: "image/png", Data: []byte(f.text("%d"))}}
+	data := f.text("%d")
+	sum := sha256.Sum256([]byte(data))
+	inline := conversations.Part{Type: conversations.InputFile, Inline: &conversations.InlineFile{Name: f.text("n%d"), MIMEType: "text/plain", Data: []byte(data), Digest: hex.EncodeToString(sum[:])}}
 	said := conversations.Part{Type: conversations.OutputText, Text: f.text("text %d")}
 	return []conversations.Item{
-		&conversations.Message{Role: model.User, Content: []conversations.Part{text, file, picture}},
+		&conversations.Message{Role: model.User, Content: []conversations.Part{text, file, picture, inline}},
 		&conversations.Message{Role: model.Assistant, Phase: conversations.Commentary, Content: []conversations.Part{said}},
 		&conversations.FunctionCall{CallID: f.text("c%d"), Namespace: f.text("ns%d"), Name: f.text("n%d"), Arguments: f.text("{%d}")},
 		&conversations.FunctionCall{CallID: f.text("c%d"), Namespace: f.text("ns%d"), Name: f.text("n%d"), Arguments: f.text("in %d"), Custom: true},
 		&conversations.FunctionCallOutput{CallID: f.text("c%d"), Output: f.text("out %d")},
-		&conversations.FunctionCallOutput{CallID: f.text("c%d"), Content: []conversations.Part{text, file, picture}, Custom: true},
+		&conversations.FunctionCallOutput{CallID: f.text("c%d"), Content: []conversations.Part{text, file, picture, inline}, Custom: true},
 		&conversations.WebSearch{ID: f.text("ws_%d")},
 		&conversations.Compaction{Sealed: f.text("sealed %d")},
 		&conversations.Reasoning{ID: f.text("rs_%d"), Sealed: f.text("sealed %d")},
@@ -316,13 +321,14 @@ func outputItems(f *filler) []conversations.Item {
 	text := conversations.Part{Type: conversations.InputText, Text: f.text("text %d")}
 	file := conversations.Part{Type: conversations.InputFile, FileID: f.text("file_%d")}
 	picture := conversations.Part{Type: conversations.InputImage, Image: &model.Image{MediaType: "image/png", Data: []byte(f.text("%d"))}}
+	inline := conversations.Part{Type: conversations.InputFile, Inline: &conversations.InlineFile{Name: f.text("n%d")}}
 	said := conversations.Part{Type: conversations.OutputText, Text: f.text("text %d"), Logprobs: []model.Logprob{fill[model.Logprob](f)}}
 	return []conversations.Item{
-		&conversations.Message{ID: f.text("msg_%d"), Status: conversations.Completed, Role: model.Assistant, Phase: conversations.FinalAnswer, Content: []conversations.Part{text, file, picture, said}},
+		&conversations.Message{ID: f.text("msg_%d"), Status: conversations.Completed, Role: model.Assistant, Phase: conversations.FinalAnswer, Content: []conversations.Part{text, file, picture, inline, said}},
 		&conversations.FunctionCall{ID: f.text("fc_%d"), Status: conversations.InProgress, CallID: f.text("c%d"), Namespace: f.text("ns%d"), Name: f.text("n%d"), Arguments: f.text("{%d}")},
 		&conversations.FunctionCall{ID: f.text("ctc_%d"), Status: conversations.Incomplete, CallID: f.text("c%d"), Name: f.text("n%d"), Arguments: f.text("in %d"), Custom: true},
 		&conversations.FunctionCallOutput{ID: f.text("fco_%d"), CallID: f.text("c%d"), Output: f.text("out %d")},
-		&conversations.FunctionCallOutput{ID: f.text("fco_%d"), CallID: f.text("c%d"), Content: []conversations.Part{text, file, picture}, Custom: true},
+		&conversations.FunctionCallOutput{ID: f.text("fco_%d"), CallID: f.text("c%d"), Content: []conversations.Part{text, file, picture, inline}, Custom: true},
 		&conversations.WebSearch{ID: f.text("ws_%d"), Status: conversations.Completed, Queries: []string{f.text("q%d"), f.text("q%d")}, Sources: []string{f.text("http://%d")}},
 		&conversations.Compaction{ID: f.text("cmp_%d"), Sealed: f.text("sealed %d")},
 		&conversations.Reasoning{ID: f.text("rs_%d"), Sealed: f.text("sealed %d")},
@@ -461,7 +467,7 @@ func TestResponseEventsArrive(t *testing.T) {
 			return &fault.Error{Code: o.Code, Message: o.Message, Param: *o.Param}
 		})
 	}
-	answer(t, to, from, ".ContentIndex .Logprobs .Part.Annotations .Part.Logprobs .Part.FileID .Part.ImageURL .Item .Response", events...)
+	answer(t, to, from, ".ContentIndex .Logprobs .Part.Annotations .Part.Logprobs .Part.FileID .Part.Filename .Part.ImageURL .Item .Response", events...)
 }
 
 func TestStoredObjectsArrive(t *testing.T) {

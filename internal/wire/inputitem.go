@@ -143,11 +143,12 @@ type InputPartFields struct {
 	Refusal *string `json:"refusal,omitempty"`
 	FileID  string  `json:"file_id,omitempty"`
 
+	FileData *DataURL `json:"file_data,omitempty" api:"open" harmless:"the open interface alone reads it; the strict one refuses it in a file"`
+	Filename string   `json:"filename,omitempty" api:"open" harmless:"a file that was uploaded has a name"`
+
 	ImageURL *ImageURL `json:"image_url,omitempty" doc:"A data URL, which the open interface reads; the strict one leaves images out."`
 
-	FileData    Ignored `json:"file_data,omitzero" harmless:"it is refused in a file, and nothing elsewhere"`
 	FileURL     Ignored `json:"file_url,omitzero" harmless:"it is refused in a file, and nothing elsewhere"`
-	Filename    Ignored `json:"filename,omitzero" harmless:"a file that was uploaded has a name"`
 	Detail      Ignored `json:"detail,omitzero" harmless:"images are read as they are, or not at all"`
 	Annotations Ignored `json:"annotations,omitzero" harmless:"the text says the same"`
 	Logprobs    Ignored `json:"logprobs,omitzero" harmless:"models do not read them"`
@@ -167,14 +168,7 @@ func (p *InputPartFields) checkPart(n *jsonin.Node, kind string) {
 			missing = "refusal"
 		}
 	case "input_file":
-		for _, inline := range []string{"file_data", "file_url"} {
-			if f := n.Field(inline); !f.Absent() {
-				f.Fail("is not accepted: upload the file and send its file_id")
-			}
-		}
-		if p.FileID == "" {
-			missing = "file_id"
-		}
+		missing = p.checkFile(n)
 	case "input_image":
 		if n.Open() && (p.ImageURL == nil || p.ImageURL.Data == nil) {
 			missing = "image_url"
@@ -185,6 +179,26 @@ func (p *InputPartFields) checkPart(n *jsonin.Node, kind string) {
 	if missing != "" {
 		n.Field(missing).Fail("is required")
 	}
+}
+
+// checkFile returns which field of a file is missing, if any.
+func (p *InputPartFields) checkFile(n *jsonin.Node) (missing string) {
+	refused := []string{"file_data", "file_url"}
+	if n.Open() {
+		refused = refused[1:]
+	}
+	for _, inline := range refused {
+		if f := n.Field(inline); !f.Absent() {
+			f.Fail("is not accepted: upload the file and send its file_id")
+		}
+	}
+	switch {
+	case p.FileID != "" && p.FileData != nil:
+		n.Field("file_data").Fail("may not be sent with file_id")
+	case p.FileID == "" && p.FileData == nil:
+		return "file_id"
+	}
+	return ""
 }
 
 // ConversationRequest is the body of POST /v1/conversations.

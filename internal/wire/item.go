@@ -38,7 +38,8 @@ type Part struct {
 	Text        *string    `json:"text,omitempty" of:"input_text output_text" api:"required"`
 	Annotations []struct{} `json:"annotations,omitzero" of:"output_text" api:"required" doc:"Always empty."`
 	Logprobs    []Logprob  `json:"logprobs,omitzero" of:"output_text" api:"required" doc:"Empty unless include asks for them."`
-	FileID      *string    `json:"file_id,omitempty" of:"input_file" api:"required"`
+	FileID      *string    `json:"file_id,omitempty" of:"input_file"`
+	Filename    *string    `json:"filename,omitempty" of:"input_file" doc:"Of a file that came with its message, in place of file_id: its text is kept, and its bytes are not."`
 	ImageURL    *ImageURL  `json:"image_url,omitempty" of:"input_image" api:"required" doc:"A data URL."`
 }
 
