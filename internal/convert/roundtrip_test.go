@@ -37,6 +37,7 @@ type filler struct {
 
 func newFiller() *filler {
 	return &filler{of: map[reflect.Type]func(*filler) any{
+		reflect.TypeFor[accounts.Trace]():  func(*filler) any { return accounts.Trace{} }, // which the interface does not show
 		reflect.TypeFor[json.RawMessage](): func(f *filler) any { return json.RawMessage(f.text(`{"x":0.%d}`)) },
 		reflect.TypeFor[chat.Part](): func(f *filler) any {
 			switch f.n++; f.n % 3 {
@@ -103,6 +104,7 @@ func (f *filler) fill(v reflect.Value) {
 		v.SetInt(int64(f.n))
 	case reflect.Uint8:
 		v.SetUint(uint64('a' + f.n%26))
+	case reflect.Func: // nil: it is not sent
 	case reflect.Float64, reflect.Float32:
 		v.SetFloat(float64(f.n) / 2)
 	default:
@@ -421,7 +423,7 @@ func TestResponsesArrive(t *testing.T) {
 	f.of[reflect.TypeFor[[]conversations.Item]()] = func(f *filler) any { return outputItems(f) }
 	f.of[reflect.TypeFor[error]()] = func(*filler) any { return errors.New("not sent") }
 	whole := func(r *responses.Response) {
-		r.Error.Cause, r.Usage.ReasoningTokens = nil, 0
+		r.Error.Cause, r.Usage.ReasoningTokens, r.Input = nil, 0, nil
 		r.Echo.Format.Type = model.FormatSchema
 		r.Echo.ShownTools, r.Echo.ShownToolChoice = nil, nil
 		r.Echo.Tools, r.Echo.SearchType = []model.Tool{{Name: "f", Description: "d", Parameters: json.RawMessage(`{"a":1}`), Strict: true}, responses.SearchTool()}, responses.WebSearch
@@ -519,7 +521,7 @@ func TestDecisionsArrive(t *testing.T) {
 		return w
 	}
 	request(t, to, convert.FromDecisionRequest, "", fill(f, func(r *decisions.Request) {
-		r.MaxQuestions = 0
+		r.MaxQuestions, r.Calibrations = 0, "" // of programs alone
 		for i := range r.Questions {
 			r.Questions[i].Images, r.Questions[i].KeptName = nil, "" // which are not sent
 		}
