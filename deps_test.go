@@ -26,7 +26,7 @@ var edges = map[string][]string{
 		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
 	"console":  {"", "accounts", "batches", "chat", "conversations", "decisions", "fault", "files", "model", "responses", "httpapi", "internal/convert", "internal/jsonout", "internal/seal", "signon", "webhooks"},
 	"examples": {"", "*"},
-	"httpapi":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "responses", "storage", "vectorstores", "webhooks"},
+	"httpapi":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "reference", "responses", "storage", "vectorstores", "webhooks"},
 
 	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin", "page",
 		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
@@ -84,6 +84,7 @@ var edges = map[string][]string{
 	"storage/pgstore/pgtest":   {},
 	"storage/storagetest":      {"driver", "storage"},
 
+	"reference":         {},
 	"signon":            {"accounts", "fault"},
 	"signon/signontest": {},
 

@@ -91,8 +91,13 @@ func encode(body any) ([]byte, error) { return jsonout.Marshal(body) }
 // writeBody writes a whole JSON answer. A failing write means that the client
 // is gone; there is nobody left to tell.
 func writeBody(w http.ResponseWriter, code int, data []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	writeWhole(w, code, data)
+}
+
+// writeWhole is writeBody for an answer whose type is set.
+func writeWhole(w http.ResponseWriter, code int, data []byte) {
 	h := w.Header()
-	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(data)))
 	// A writer that knows no deadlines never waits for its client.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))

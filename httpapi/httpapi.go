@@ -14,6 +14,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -93,6 +94,8 @@ type API struct {
 	admission *admission.Controller
 	guesses   *rate.Limiter      // of the admin key
 	inside    map[string]methods // the routes that lines of batches are sent to
+
+	page func() ([]byte, error) // of the reference, made when it is first asked for
 }
 
 // New returns the handler. It is safe for concurrent use, like any handler, and
@@ -139,11 +142,13 @@ func newAPI(service *svc.Service, opts Options) *API {
 	if opts.NewRequestID == nil {
 		opts.NewRequestID = func() string { return ids.New("req") }
 	}
-	return &API{
+	a := &API{
 		service: service, opts: opts, mux: http.NewServeMux(), inside: map[string]methods{},
 		admission: admission.New(admission.Options{Requests: int64(opts.MaxRequests), Streams: int64(opts.MaxStreams), Bytes: opts.MaxBodies}),
 		guesses:   rate.NewLimiter(1, guesses),
 	}
+	a.page = sync.OnceValues(a.makePage)
+	return a
 }
 
 // tables are all routes, by whose they are.
@@ -180,6 +185,7 @@ func (a *API) routes() map[string]methods {
 	return map[string]methods{
 		"/healthz":      {"GET": a.health},
 		"/openapi.json": {"GET": a.describe},
+		"/docs":         {"GET": a.reference},
 		"/readyz":       {"GET": a.ready},
 
 		decisionsPath:                        {"POST": authenticated(a.decide)},

@@ -122,6 +122,7 @@ var foreignRoutes = map[string]foreign{
 	"GET /readyz":  {"", 200},
 
 	"GET /openapi.json": {"", 200},
+	"GET /docs":         {"", 200},
 
 	"POST /v1/systemone":                        {"{}", 422},
 	"POST /v1/systemone ":                       {`{"model":"svc-snap-preview","state":{"file_id":"{file_id}"},"questions":{"q":{"type":"noul"}}}`, 404},

@@ -25,7 +25,7 @@ const (
 	MCP           Interface = "mcp" // its tools use the other interfaces
 
 	Health  Interface = "health"  // /healthz and /readyz
-	OpenAPI Interface = "openapi" // /openapi.json
+	OpenAPI Interface = "openapi" // /openapi.json and /docs
 	Admin   Interface = "admin"   // /admin/v1 and /metrics, both with an admin key alone
 	// Console is nothing of this handler's: package console has its own.
 	//
@@ -39,7 +39,7 @@ var places = map[string]Interface{
 	"responses": Responses, "chat": Chat, "completions": Chat, "messages": Messages, "embeddings": Embeddings,
 	"conversations": Conversations, "files": Files, "models": Models, "batches": Batches, "webhook_endpoints": Webhooks, "webhook_event_types": Webhooks, "vector_stores": VectorStores,
 	"mcp":     MCP,
-	"healthz": Health, "readyz": Health, "openapi.json": OpenAPI, "admin": Admin, "metrics": Admin,
+	"healthz": Health, "readyz": Health, "openapi.json": OpenAPI, "docs": OpenAPI, "admin": Admin, "metrics": Admin,
 }
 
 // interfaceOf returns the interface that a route belongs to, or nothing for one

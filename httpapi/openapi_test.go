@@ -187,6 +187,7 @@ func TestOpenAPIDescribesSuccess(t *testing.T) {
 		{"GET", "/healthz", ""},
 		{"GET", "/readyz", ""},
 		{"GET", "/openapi.json", ""},
+		{"GET", "/docs", ""},
 	} {
 		key := o.key
 		if strings.HasPrefix(call.path, "/admin/") || call.path == "/metrics" {
