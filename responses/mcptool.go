@@ -204,7 +204,8 @@ func (t *turn) offerTools() {
 // chooseTools returns the choice among the tools that are offered.
 func (t *turn) chooseTools() (choice model.ToolChoice, allowed []string) {
 	choice, allowed = t.req.ToolChoice, t.req.AllowedTools
-	ofServer := func(c MCPChoice) (names []string) {
+	ofServer := func(c MCPChoice) []string {
+		names := []string{}
 		for name, offered := range t.mcp.offered {
 			if offered.server.tool.Label == c.Label && (c.Name == "" || c.Name == offered.tool.Name) {
 				names = append(names, name)

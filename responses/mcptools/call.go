@@ -22,6 +22,8 @@ const (
 	maxMessage = 2 << 10
 	// codeInternal is the protocol's code of errors that have no other.
 	codeInternal = -32603
+	// codeRejected is the library's own code of requests that did not reach the server.
+	codeRejected = -32005
 	// codeHeaders is the protocol's code of a request whose headers are not those that
 	// the tool asks for. It was not run.
 	codeHeaders = -32020
@@ -126,7 +128,7 @@ func failureOf(err error) *conversations.MCPError {
 		f.Type, f.Code, f.Message = conversations.MCPHTTPError, status.code, fmt.Sprintf("The server answered with the status %d.", status.code)
 	} else if refused, ok := errors.AsType[*egress.RefusedError](err); ok {
 		f.Message = "The server is not used: " + refused.Reason + "."
-	} else if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+	} else if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code != codeRejected {
 		f.Code, f.Message = int(e.Code), cut(e.Message, maxMessage, " …")
 	} else if e, ok := errors.AsType[*fault.Error](err); ok {
 		f.Message = e.Message

@@ -1,9 +1,13 @@
 package mcptools_test
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
 
@@ -179,4 +183,52 @@ func TestItemsSentBack(t *testing.T) {
 	if calls, _ := s.called(); calls != `remember{"note":"a"}` {
 		t.Errorf("called %s", calls)
 	}
+}
+
+// TestApprovalsOfTurnsThatFailed takes over what a turn has come to that failed behind
+// its call, and does not call again where that is not known.
+func TestApprovalsOfTurnsThatFailed(t *testing.T) {
+	s := newTools(t)
+	broken := modeltest.Fail(errors.New("broken"))
+	e := newEnv(t, named(s.URL), call("s__remember", `{"note":"a"}`), broken, modeltest.Text("Done."), call("s__remember", `{"note":"b"}`), modeltest.Text("Told."))
+	const tools = `"tools":[{"type":"mcp","server_label":"s"}]`
+	asked := e.turn(`"input":"Go.",` + tools)
+	answer := func(request, response string) string {
+		return `"input":[{"type":"mcp_approval_response","approval_request_id":"` + request + `","approve":true}],"previous_response_id":"` + response + `",` + tools
+	}
+	_, stream := e.send("POST", "/v1/responses", `{"model":"svc-preview","stream":true,`+answer("mcpr_0001", asked.ID)+`}`)
+	if got := events(t, stream); !strings.Contains(got, "response.mcp_call.completed") || !strings.HasSuffix(got, "response.failed") {
+		t.Fatalf("got\n%s", got)
+	}
+	if got := e.turn(answer("mcpr_0001", asked.ID)).output(); got != "mcp_call remember{\"note\":\"a\"} completed Remembered {\"note\":\"a\"}\nmessage Done." {
+		t.Errorf("after a turn that failed behind its call:\n%s", got)
+	}
+	asked = e.turn(`"input":"Go.",` + tools)
+	caller, err := e.service.Authenticate(t.Context(), e.key)
+	check(t, err)
+	// A process that is killed while it makes the call leaves no more than this.
+	check(t, conversations.New(conversations.Options{Store: e.service.Parts().Store}).Approve(t.Context(), caller, "mcpr_0002",
+		conversations.ApprovedCall{Turn: "resp_killed", Until: e.clock().Add(time.Minute).UnixMilli()}))
+	e.refused(answer("mcpr_0002", asked.ID), "mcp_approval_answered")
+	e.wait(time.Minute)
+	const unknown = `{"type":"mcp_protocol_error","code":-32603,"message":"The response resp_killed was interrupted while it made the call: whether the tool has run is not known. It is not called again."}`
+	if got := e.turn(answer("mcpr_0002", asked.ID)).output(); got != "mcp_call remember{\"note\":\"b\"} failed "+unknown+"\nmessage Told." {
+		t.Errorf("after a turn that was killed:\n%s", got)
+	}
+	if calls, _ := s.called(); calls != `remember{"note":"a"}` {
+		t.Errorf("called %s", calls)
+	}
+	if status, _ := e.send("DELETE", "/v1/conversations/"+conversationOf(t, asked), ""); status != 200 {
+		t.Error("the conversation is not deleted")
+	}
+	if strings.Contains(e.stored(), "mcpr_0002") {
+		t.Error("what is known of the approval outlives the conversation")
+	}
+}
+
+func conversationOf(t *testing.T, r response) string {
+	t.Helper()
+	var whole struct{ Conversation struct{ ID string } }
+	check(t, json.Unmarshal([]byte(r.body), &whole))
+	return whole.Conversation.ID
 }
