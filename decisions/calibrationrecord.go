@@ -76,7 +76,7 @@ func newCalibrationRecord(k *Calibration) calibrationRecord {
 		Reliability: each(k.Reliability, func(b calibration.Bin) binRecord { return binRecord(b) }),
 		CreatedAt:   k.CreatedAt, Orders: k.Orders, Key: k.key,
 		Canaries:      each(k.canaries, func(c canary) canaryRecord { return canaryRecord(c) }),
-		RawThresholds: k.rawThresholds, Prompts: k.Prompts, Readings: k.Readings,
+		RawThresholds: k.rawThresholds, Prompts: k.Prompts, Readings: k.readings,
 	}
 }
 
@@ -88,8 +88,18 @@ func (r calibrationRecord) calibration() *Calibration {
 		Reliability: each(r.Reliability, func(b binRecord) calibration.Bin { return calibration.Bin(b) }),
 		CreatedAt:   r.CreatedAt, Orders: r.Orders, key: r.Key,
 		canaries:      each(r.Canaries, func(c canaryRecord) canary { return canary(c) }),
-		rawThresholds: r.RawThresholds, Prompts: r.Prompts, Readings: r.Readings,
+		rawThresholds: r.RawThresholds, Prompts: r.Prompts, Readings: told(r.Readings), readings: r.Readings,
 	}
+}
+
+// told returns the readings that are not empty, nil for none.
+func told(readings []string) (known []string) {
+	for _, reading := range readings {
+		if reading != "" {
+			known = append(known, reading)
+		}
+	}
+	return known
 }
 
 // each converts what is in a list.

@@ -78,9 +78,10 @@ type Calibration struct {
 	// What it was made with, besides the model. Answers that are asked for or read
 	// otherwise are not calibrated.
 	Prompts  string   // the form of the prompts; empty: unknown
-	Readings []string // those of its rows; see model.Scores
+	Readings []string // those of its rows that the backend has told; see model.Scores
 
-	key      string // of the question
+	key      string   // of the question
+	readings []string // all of its rows; an empty one was not told
 	canaries []canary
 	rows     []calibration.Row // in the order given; nil in one that is read back
 
@@ -233,7 +234,7 @@ func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Inf
 func newCalibration(n *NewCalibration, info model.Info, q *question, states []string, asked *answers, rights []int) *Calibration {
 	rows := make([]calibration.Row, len(asked.p))
 	made := &Calibration{Model: info.ID, Asked: n.Asked, Rows: len(rows), rawThresholds: true,
-		key: string(questionKey(info.ID, q)), Prompts: promptForm, Readings: asked.readings}
+		key: string(questionKey(info.ID, q)), Prompts: promptForm, Readings: told(asked.readings), readings: asked.readings}
 	for i := range rows {
 		rows[i] = calibration.Row{P: asked.p[i], Right: rights[i]}
 		if i < keptCanaries {

@@ -109,7 +109,7 @@ func (s *Service) changed(ctx context.Context, r *run, p *plan, k *Calibration) 
 		return "the form of the prompts", nil
 	}
 	for _, reading := range addReadings(nil, p) {
-		if len(k.Readings) > 0 && !slices.Contains(k.Readings, reading) && !slices.Contains(k.Readings, "") {
+		if len(k.readings) > 0 && !slices.Contains(k.readings, reading) && !slices.Contains(k.readings, "") {
 			return "the reading, to " + strconv.Quote(reading), nil
 		}
 	}

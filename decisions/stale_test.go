@@ -31,7 +31,7 @@ func TestACalibrationThatDoesNotHoldIsNotApplied(t *testing.T) {
 		},
 		"": func(*fixture, *Calibration, *model.Scores) {},
 		"of an older version": func(f *fixture, k *Calibration, _ *model.Scores) {
-			f.rewrite(t, k, func(k *Calibration) { k.Prompts, k.Readings = "", nil })
+			f.rewrite(t, k, func(k *Calibration) { k.Prompts, k.readings = "", nil })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

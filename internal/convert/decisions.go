@@ -230,18 +230,13 @@ func ToCalibration(k *decisions.Calibration) wire.Calibration {
 		ID: k.ID, Object: "calibration", Model: k.Model, Question: k.Asked, Method: string(k.Map.Method), Rows: k.Rows, Metrics: map[string]wire.MetricPair{},
 		Thresholds:  mapped(k.Thresholds, func(t *calibration.Threshold) wire.Threshold { return wire.Threshold(*t) }),
 		Reliability: mapped(k.Reliability, func(b *calibration.Bin) wire.ReliabilityBin { return wire.ReliabilityBin(*b) }),
-		CreatedAt:   k.CreatedAt, Prompts: k.Prompts, Readings: known(k.Readings),
+		CreatedAt:   k.CreatedAt, Prompts: k.Prompts, Readings: k.Readings,
 	}
 	after := metrics(&k.After)
 	for name, before := range metrics(&k.Before) {
 		w.Metrics[name] = wire.MetricPair{Raw: *before, Calibrated: *after[name]}
 	}
 	return w
-}
-
-// known returns the readings that backends have told.
-func known(readings []string) []string {
-	return slices.DeleteFunc(slices.Clone(readings), func(reading string) bool { return reading == "" })
 }
 
 // FromCalibration returns what an answer says: of the map its method alone.

@@ -107,6 +107,7 @@ func (f *filler) fill(v reflect.Value) {
 	case reflect.Func: // nil: it is not sent
 	case reflect.Float64, reflect.Float32:
 		v.SetFloat(float64(f.n) / 2)
+	case reflect.Func, reflect.Interface: // not sent
 	default:
 		panic("no filling for " + v.Type().String())
 	}
@@ -523,7 +524,7 @@ func TestDecisionsArrive(t *testing.T) {
 	request(t, to, convert.FromDecisionRequest, "", fill(f, func(r *decisions.Request) {
 		r.MaxQuestions, r.Calibrations = 0, "" // of programs alone
 		for i := range r.Questions {
-			r.Questions[i].Images, r.Questions[i].KeptName = nil, "" // which are not sent
+			r.Calibrations, r.Questions[i].Images, r.Questions[i].KeptName = "", nil, "" // which are not sent
 		}
 	}))
 	if _, err := convert.ToDecisionRequest(&decisions.Request{Questions: []decisions.Question{{Images: []decisions.Image{{}}}}}); !fault.Is(err, fault.Invalid) {
