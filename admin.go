@@ -21,6 +21,9 @@ func (s *Service) As(actor accounts.Actor) *Service { return &Service{s.state, s
 // CreateOrganization creates an active organization with its first credits. The
 // error is Invalid where a field is out of bounds.
 func (s *Service) CreateOrganization(ctx context.Context, n accounts.NewOrganization) (accounts.Organization, error) {
+	if err := s.checkPolicies(n.Policies); err != nil {
+		return accounts.Organization{}, err
+	}
 	return s.accounts.CreateOrganization(ctx, n)
 }
 
@@ -38,6 +41,11 @@ func (s *Service) Organizations(ctx context.Context, p Page) (List[accounts.Orga
 // UpdateOrganization changes what u names. It holds for every call that begins
 // after it returned. The error is NotFound or Invalid.
 func (s *Service) UpdateOrganization(ctx context.Context, id string, u accounts.OrganizationUpdate) (accounts.Organization, error) {
+	if u.Policies != nil {
+		if err := s.checkPolicies(*u.Policies); err != nil {
+			return accounts.Organization{}, err
+		}
+	}
 	return s.accounts.UpdateOrganization(ctx, id, u)
 }
 

@@ -9,18 +9,22 @@ import (
 
 // CompleteChat answers a chat completion as a whole; see [chat.Service.Complete].
 func (s *Service) CompleteChat(ctx context.Context, caller Caller, req *chat.Request) (*chat.Completion, error) {
-	named := *req
-	named.Model = s.modelID(req.Model)
-	return run(ctx, s.lifecycle, func(ctx context.Context) (*chat.Completion, error) { return s.chat.Complete(ctx, caller, &named) })
+	named, err := s.chatRequest(caller, req)
+	if err != nil {
+		return nil, err
+	}
+	return run(ctx, s.lifecycle, func(ctx context.Context) (*chat.Completion, error) { return s.chat.Complete(ctx, caller, named) })
 }
 
 // StreamChat answers a chat completion piece by piece. What refuses the request
 // is the error it returns, before any model is called; see [chat.Service.Stream].
 func (s *Service) StreamChat(ctx context.Context, caller Caller, req *chat.Request) (iter.Seq2[chat.Chunk, error], error) {
-	named := *req
-	named.Model = s.modelID(req.Model)
+	named, err := s.chatRequest(caller, req)
+	if err != nil {
+		return nil, err
+	}
 	return stream(ctx, s.lifecycle, func(ctx context.Context) (iter.Seq2[chat.Chunk, error], error) {
-		return s.chat.Stream(ctx, caller, &named)
+		return s.chat.Stream(ctx, caller, named)
 	})
 }
 
@@ -34,18 +38,22 @@ func (s *Service) CountChatTokens(ctx context.Context, caller Caller, req *chat.
 
 // CompleteText continues a text as a whole; see [chat.Service.CompleteText].
 func (s *Service) CompleteText(ctx context.Context, caller Caller, req *chat.TextRequest) (*chat.Completion, error) {
-	named := *req
-	named.Model = s.modelID(req.Model)
-	return run(ctx, s.lifecycle, func(ctx context.Context) (*chat.Completion, error) { return s.chat.CompleteText(ctx, caller, &named) })
+	named, err := s.textRequest(caller, req)
+	if err != nil {
+		return nil, err
+	}
+	return run(ctx, s.lifecycle, func(ctx context.Context) (*chat.Completion, error) { return s.chat.CompleteText(ctx, caller, named) })
 }
 
 // StreamText continues a text piece by piece. What refuses the request is the
 // error it returns, before any model is called; see [chat.Service.StreamText].
 func (s *Service) StreamText(ctx context.Context, caller Caller, req *chat.TextRequest) (iter.Seq2[chat.Chunk, error], error) {
-	named := *req
-	named.Model = s.modelID(req.Model)
+	named, err := s.textRequest(caller, req)
+	if err != nil {
+		return nil, err
+	}
 	return stream(ctx, s.lifecycle, func(ctx context.Context) (iter.Seq2[chat.Chunk, error], error) {
-		return s.chat.StreamText(ctx, caller, &named)
+		return s.chat.StreamText(ctx, caller, named)
 	})
 }
 

@@ -26,16 +26,16 @@ var edges = map[string][]string{
 		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
 	"console":  {"", "accounts", "batches", "chat", "conversations", "decisions", "fault", "files", "model", "responses", "httpapi", "internal/convert", "internal/jsonout", "internal/seal", "signon", "webhooks"},
 	"examples": {"", "*"},
-	"httpapi":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "page", "reference", "responses", "storage", "vectorstores", "webhooks"},
+	"httpapi":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "guard", "idempotency", "internal/*", "model", "page", "reference", "responses", "storage", "vectorstores", "webhooks"},
 
-	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "idempotency", "internal/*", "model", "model/builtin", "page",
+	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "guard", "idempotency", "internal/*", "model", "model/builtin", "page",
 		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
 	"mcpserver": {"", "fault", "files", "model"},
 
-	"client": {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/convert", "model", "page", "responses", "vectorstores", "webhooks", "internal/wire"},
+	"client": {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "guard", "internal/convert", "model", "page", "responses", "vectorstores", "webhooks", "internal/wire"},
 
-	"telemetry": {"", "driver", "fault", "files", "internal/status", "model", "responses/websearch", "storage"},
+	"telemetry": {"", "driver", "fault", "files", "guard", "internal/status", "model", "responses/websearch", "storage"},
 
 	"limits":                {"cluster", "fault", "storage"},
 	"accounts":              {"limits", "cluster", "fault", "idempotency", "internal/*", "page", "storage"},
@@ -48,6 +48,7 @@ var edges = map[string][]string{
 	"decisions/evaluation":  {"decisions/calibration"},
 	"embeddings":            {"accounts", "fault", "model"},
 	"files":                 {"accounts", "cluster", "extract", "extract/*", "fault", "idempotency", "internal/*", "model", "page", "storage"},
+	"guard":                 {"accounts", "decisions", "decisions/calibration", "driver", "fault", "internal/*", "model"},
 	"idempotency":           {"fault", "internal/*", "storage"},
 	"responses":             {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/websearch", "storage"},
 	"responses/mcptools":    {"accounts", "conversations", "egress", "fault", "responses"},
@@ -104,7 +105,7 @@ var edges = map[string][]string{
 	"internal/wire":       {"fault", "internal/jsonin", "internal/jsonout"},
 	"internal/convert":    {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/generation", "internal/jsonout", "model", "page", "responses", "vectorstores", "webhooks", "internal/wire"},
 	"internal/format":     {"storage"},
-	"internal/generation": {"fault", "internal/jsonout", "internal/schema", "model"},
+	"internal/generation": {"fault", "internal/background", "internal/jsonout", "internal/schema", "model"},
 	"internal/images":     {"fault", "model"},
 	"internal/ids":        {},
 	"internal/o200k":      {},

@@ -12,7 +12,10 @@ import (
 // the request before it began, or a *[responses.TurnError] with the response of a
 // turn that failed or was cancelled in the middle.
 func (s *Service) CreateResponse(ctx context.Context, caller Caller, req *responses.Request) (*responses.Response, error) {
-	req = s.named(req)
+	req, err := s.responseRequest(caller, req)
+	if err != nil {
+		return nil, err
+	}
 	return run(ctx, s.lifecycle, func(ctx context.Context) (*responses.Response, error) {
 		return s.responses.Create(ctx, caller, req)
 	})
@@ -22,7 +25,10 @@ func (s *Service) CreateResponse(ctx context.Context, caller Caller, req *respon
 // the error, or the one thing that the sequence yields; what ends a turn in the
 // middle is the last thing, a *[responses.TurnError]. See [responses.Service.Stream].
 func (s *Service) StreamResponse(ctx context.Context, caller Caller, req *responses.Request) (iter.Seq2[responses.Event, error], error) {
-	req = s.named(req)
+	req, err := s.responseRequest(caller, req)
+	if err != nil {
+		return nil, err
+	}
 	return stream(ctx, s.lifecycle, func(ctx context.Context) (iter.Seq2[responses.Event, error], error) {
 		return s.responses.Stream(ctx, caller, req)
 	})
@@ -72,7 +78,10 @@ func (n *ResponseSession) Remembers() bool { return n.session.Remembers() }
 // StreamResponse is [Service.StreamResponse], but that the request may continue
 // from the last turn of the session, which need not be stored.
 func (n *ResponseSession) StreamResponse(ctx context.Context, caller Caller, req *responses.Request) (iter.Seq2[responses.Event, error], error) {
-	req = n.service.named(req)
+	req, err := n.service.responseRequest(caller, req)
+	if err != nil {
+		return nil, err
+	}
 	return stream(ctx, n.service.lifecycle, func(ctx context.Context) (iter.Seq2[responses.Event, error], error) {
 		return n.session.Stream(ctx, caller, req)
 	})
@@ -81,7 +90,10 @@ func (n *ResponseSession) StreamResponse(ctx context.Context, caller Caller, req
 // CompactResponse has the model summarize a history: what the request continues
 // from, and its input. Nothing is stored.
 func (s *Service) CompactResponse(ctx context.Context, caller Caller, req *responses.Request) (*responses.Compacted, error) {
-	req = s.named(req)
+	req, err := s.responseRequest(caller, req)
+	if err != nil {
+		return nil, err
+	}
 	return run(ctx, s.lifecycle, func(ctx context.Context) (*responses.Compacted, error) {
 		return s.responses.Compact(ctx, caller, req)
 	})

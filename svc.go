@@ -37,6 +37,7 @@ import (
 	"github.com/seed-506d8e5d/svc/embeddings"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
+	"github.com/seed-506d8e5d/svc/guard"
 	"github.com/seed-506d8e5d/svc/idempotency"
 	"github.com/seed-506d8e5d/svc/internal/background"
 	"github.com/seed-506d8e5d/svc/internal/format"
@@ -113,6 +114,15 @@ type Options struct {
 	// built-in ones; NoAccounting has none.
 	Accounting Accounting
 
+	// Policies judge what models are asked and what they answer, by name; DefaultPolicies
+	// are the names of those that hold for every request. Others hold for the
+	// organizations and requests that name them. New fails where one could not be asked.
+	Policies        map[string]guard.Policy
+	DefaultPolicies []string
+
+	// PolicyDecided is told what each policy says of each stage; nil is not.
+	PolicyDecided func(policy string, stage guard.Stage, outcome guard.Outcome)
+
 	// Hooks are called before every call of a model and after its answer.
 	Hooks model.Hooks
 
@@ -187,6 +197,7 @@ type state struct {
 	open          bool // see [Options].Open
 	cluster       *cluster.Member
 	decisions     *decisions.Service
+	guard         *guard.Service
 	chat          *chat.Service
 	embeddings    *embeddings.Service
 	conversations *conversations.Service
@@ -300,6 +311,9 @@ func (s *Service) assemble(ctx context.Context, o Options) (err error) {
 	s.decisions = decisions.New(decisions.Options{
 		Backend: s.models, Accounts: s.accounts, States: stateReader{s.conversations, s.files}, Store: o.Store, Now: o.Now, NewID: o.NewID, Concurrency: o.Tuning.DecisionCalls, Log: s.log,
 	})
+	if err := s.openGuard(ctx, o); err != nil {
+		return err
+	}
 	s.responses = responses.New(responses.Options{
 		Backend: s.models, Accounts: s.accounts, Conversations: s.conversations, Documents: s.files, Search: o.Search, MCP: o.MCP,
 		SearchTimeout: o.Tuning.SearchTimeout, MaxSearchRounds: o.Tuning.MaxSearchRounds, Ended: o.TurnEnded,

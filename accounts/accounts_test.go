@@ -171,10 +171,10 @@ func TestOrganizationLifeCycle(t *testing.T) {
 		ID: "org_0001", Name: name, Status: Suspended, ZeroDataRetention: true, Credits: -500_000,
 		RequestsPerMinute: 60, CreatedAt: start.Unix(),
 	}
-	if o != want {
+	if !reflect.DeepEqual(o, want) {
 		t.Errorf("after the changes: got %+v, want %+v", o, want)
 	}
-	if o, err = s.Organization(t.Context(), o.ID); err != nil || o != want {
+	if o, err = s.Organization(t.Context(), o.ID); err != nil || !reflect.DeepEqual(o, want) {
 		t.Errorf("Organization: got %+v, %v, want %+v", o, err, want)
 	}
 
@@ -227,7 +227,7 @@ func TestOrganizationRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { wantFault(t, test.err, test.want) })
 	}
-	if got, err := s.Organization(t.Context(), o.ID); err != nil || got != o {
+	if got, err := s.Organization(t.Context(), o.ID); err != nil || !reflect.DeepEqual(got, o) {
 		t.Errorf("after refused changes: got %+v, %v, want %+v", got, err, o)
 	}
 }

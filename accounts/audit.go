@@ -18,6 +18,7 @@ const (
 	ActionCreateKey          = "api_key.create"
 	ActionUpdateKey          = "api_key.update"
 	ActionRevokeKey          = "api_key.revoke"
+	ActionBlock              = "policy.block" // of what a policy blocked; the subject is the organization
 )
 
 // AuditEntry is one administrative change. Entries are never changed or deleted.

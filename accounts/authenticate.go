@@ -183,6 +183,7 @@ func (r organizationRecord) caller() Caller {
 		ConcurrentRequests: r.ConcurrentRequests,
 		RefuseUnknown:      r.UnknownFields == RefuseUnknown,
 		StoreDecisions:     r.StoreDecisions,
+		Policies:           r.Policies,
 	}
 }
 

@@ -28,6 +28,8 @@ type Caller struct {
 
 	StoreDecisions bool // decisions are stored where the request does not say otherwise
 
+	Policies []string // names of the policies that its requests are judged by; shared, not to be changed
+
 	// ReadOnly is a caller that may only read: packages httpapi and console refuse what
 	// creates, changes or deletes something, or calls a model.
 	ReadOnly bool

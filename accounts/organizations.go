@@ -59,6 +59,7 @@ type Organization struct {
 
 	UnknownFields  UnknownFields // RefuseUnknown or empty
 	StoreDecisions bool          // where a request does not say otherwise
+	Policies       []string      // names of those that its requests are judged by
 	Retention      Retention
 	CreatedAt      int64 // Unix seconds
 }
@@ -76,6 +77,7 @@ type organizationRecord struct {
 	ConcurrentRequests int             `json:"concurrent_requests,omitempty"`
 	UnknownFields      UnknownFields   `json:"unknown_fields,omitempty"`
 	StoreDecisions     bool            `json:"store_decisions,omitempty"`
+	Policies           []string        `json:"policies,omitempty"`
 	Retention          retentionRecord `json:"retention,omitzero"`
 	CreatedAt          int64           `json:"created_at"`
 }
@@ -106,6 +108,7 @@ type NewOrganization struct {
 	ConcurrentRequests int           `json:"concurrent_requests,omitempty"`
 	UnknownFields      UnknownFields `json:"unknown_fields,omitempty"`
 	StoreDecisions     bool          `json:"store_decisions,omitempty"`
+	Policies           []string      `json:"policies,omitempty"`
 	Retention          Retention     `json:"retention,omitzero"`
 }
 
@@ -121,6 +124,7 @@ type OrganizationUpdate struct {
 	ConcurrentRequests *int           `json:"concurrent_requests,omitempty"`
 	UnknownFields      *UnknownFields `json:"unknown_fields,omitempty"`
 	StoreDecisions     *bool          `json:"store_decisions,omitempty"`
+	Policies           *[]string      `json:"policies,omitempty"` // all of them
 
 	Retention *Retention `json:"retention,omitempty"` // all of it
 }
@@ -140,11 +144,12 @@ func (o Organization) MarshalJSON() ([]byte, error) {
 		ConcurrentRequests int           `json:"concurrent_requests,omitempty"`
 		UnknownFields      UnknownFields `json:"unknown_fields,omitempty"`
 		StoreDecisions     bool          `json:"store_decisions,omitempty"`
+		Policies           []string      `json:"policies,omitempty"`
 		Retention          Retention     `json:"retention,omitzero"`
 		CreatedAt          int64         `json:"created_at"`
 	}{
 		o.ID, "organization", o.Name, o.Status, o.ZeroDataRetention, o.Credits,
-		o.RequestsPerMinute, o.TokensPerMinute, o.ConcurrentRequests, o.UnknownFields, o.StoreDecisions, o.Retention, o.CreatedAt,
+		o.RequestsPerMinute, o.TokensPerMinute, o.ConcurrentRequests, o.UnknownFields, o.StoreDecisions, o.Policies, o.Retention, o.CreatedAt,
 	})
 }
 
@@ -178,8 +183,14 @@ func (r *organizationRecord) check() (err error) {
 	if r.ConcurrentRequests < 0 {
 		return fault.Invalidf("concurrent_requests", "concurrent_requests must be at least 0.")
 	}
+	if len(r.Policies) > maxPolicies {
+		return fault.Invalidf("policies", "policies must have at most %d names.", maxPolicies)
+	}
 	return Retention(r.Retention).check()
 }
+
+// maxPolicies is how many policies an organization may have.
+const maxPolicies = 16
 
 // CreateOrganization creates an active organization with its first credits. The
 // error is Invalid where a field is out of bounds.
@@ -197,6 +208,7 @@ func (s *Service) CreateOrganization(ctx context.Context, n NewOrganization) (Or
 		ConcurrentRequests: n.ConcurrentRequests,
 		UnknownFields:      n.UnknownFields,
 		StoreDecisions:     n.StoreDecisions,
+		Policies:           n.Policies,
 	}
 	if n.ID == "" {
 		record.ID = s.newID("org")
@@ -324,6 +336,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, id string, u Organizat
 		set(&record.ConcurrentRequests, u.ConcurrentRequests)
 		set(&record.UnknownFields, u.UnknownFields)
 		set(&record.StoreDecisions, u.StoreDecisions)
+		set(&record.Policies, u.Policies)
 		set(&record.Retention, (*retentionRecord)(u.Retention))
 		if err := record.check(); err != nil {
 			return err
@@ -376,5 +389,6 @@ func (s *Service) withCredits(ctx context.Context, r organizationRecord) (Organi
 		ConcurrentRequests: r.ConcurrentRequests,
 		UnknownFields:      r.UnknownFields,
 		StoreDecisions:     r.StoreDecisions,
+		Policies:           r.Policies,
 	}, err
 }

@@ -31,6 +31,7 @@ type record struct {
 // choiceRecord is what is stored of a [Choice].
 type choiceRecord struct {
 	Content  *string            `json:"content,omitempty"`
+	Refusal  string             `json:"refusal,omitempty"`
 	Calls    []callRecord       `json:"calls,omitempty"`
 	Logprobs []logprobs.Record  `json:"logprobs,omitempty"`
 	Thought  string             `json:"thought,omitempty"`
@@ -38,11 +39,11 @@ type choiceRecord struct {
 }
 
 func newChoiceRecord(c *Choice) choiceRecord {
-	return choiceRecord{Content: c.Content, Calls: callRecords(c.ToolCalls), Logprobs: logprobs.Records(c.Logprobs), Thought: c.Thought, Finish: c.FinishReason}
+	return choiceRecord{Content: c.Content, Refusal: c.Refusal, Calls: callRecords(c.ToolCalls), Logprobs: logprobs.Records(c.Logprobs), Thought: c.Thought, Finish: c.FinishReason}
 }
 
 func (r *choiceRecord) choice() Choice {
-	return Choice{Content: r.Content, ToolCalls: toolCalls(r.Calls), Logprobs: logprobs.Tokens(r.Logprobs), Thought: r.Thought, FinishReason: r.Finish}
+	return Choice{Content: r.Content, Refusal: r.Refusal, ToolCalls: toolCalls(r.Calls), Logprobs: logprobs.Tokens(r.Logprobs), Thought: r.Thought, FinishReason: r.Finish}
 }
 
 type callRecord struct {

@@ -42,6 +42,13 @@ type Request struct {
 	Store    *bool // whether the completion is kept; nil is true
 	Metadata map[string]string
 
+	// Policies are names of policies that the request is to be judged by besides those
+	// that hold anyway, and Moderate the stages that are moderated. The service of package svc makes Guard of
+	// them, which does it, where it is nil.
+	Policies []string
+	Moderate string
+	Guard    model.Guard
+
 	// Dialect is the interface that the request came by. Reasoning has the model
 	// tell what it has thought, and CountInput has the first chunk of a stream tell
 	// the length of the prompt.
@@ -126,8 +133,10 @@ type Completion struct {
 
 // Choice is one answer.
 type Choice struct {
-	// Content is nil in an answer that only calls tools.
+	// Content is nil in an answer that only calls tools, and in one that was blocked,
+	// which has a Refusal instead.
 	Content      *string
+	Refusal      string
 	ToolCalls    []model.ToolCall
 	Logprobs     []model.Logprob // of Content, where they were asked for
 	FinishReason model.FinishReason
@@ -156,6 +165,7 @@ type Chunk struct {
 	// it is sent.
 	FinishReason model.FinishReason
 	Next         bool   // with a FinishReason: another choice follows
+	Refusal      string // a sentence for people, of an answer that was blocked
 	StopSequence string // the one of the request that ended the answer, where the model server tells
 	Usage        model.Usage
 }

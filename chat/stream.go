@@ -93,14 +93,10 @@ func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Reques
 	if err := s.read(ctx, r, req); err != nil {
 		return nil, err
 	}
-	if err := s.models.CheckWindow(ctx, info, r.prompt); err != nil {
+	r.prompt.Guard = req.Guard
+	judged := generation.Admit(ctx, r.prompt)
+	if err := judged(s.fit(ctx, r, req, info)); err != nil {
 		return nil, err
-	}
-	r.prompt.Continue = req.Dialect == legacyText
-	if req.stored() && !caller.ZeroDataRetention {
-		if r.keep, err = encodeMessages(req.Messages); err != nil {
-			return nil, err
-		}
 	}
 	r.completion = Completion{
 		ID:       s.newID(req.prefix()),
@@ -114,6 +110,18 @@ func (s *Service) start(ctx context.Context, caller accounts.Caller, req *Reques
 	}
 	r.choice = &r.completion.Choice
 	return r, nil
+}
+
+// fit checks the length of the prompt, and encodes the messages that are stored.
+func (s *Service) fit(ctx context.Context, r *run, req *Request, info model.Info) (err error) {
+	if err := s.models.CheckWindow(ctx, info, r.prompt); err != nil {
+		return err
+	}
+	r.prompt.Continue = req.Dialect == legacyText
+	if req.stored() && !r.caller.ZeroDataRetention {
+		r.keep, err = encodeMessages(req.Messages)
+	}
+	return err
 }
 
 // prepare checks what can be checked without reading documents.
@@ -200,6 +208,7 @@ func (r *run) end(ctx context.Context, err error, yield func(Chunk, error) bool)
 func (r *run) last(next bool) Chunk {
 	c := r.chunk()
 	c.FinishReason, c.StopSequence, c.Next = r.choice.FinishReason, r.choice.StopSequence, next
+	c.Refusal = r.choice.Refusal
 	if !next {
 		c.Usage = r.completion.Usage
 	}
@@ -324,10 +333,16 @@ func (r *run) endCall() {
 	}
 }
 
-// endChoice completes the choice in the making.
+// refusal is what an answer says that a policy blocked.
+const refusal = "The answer was blocked by a policy."
+
+// endChoice completes the choice in the making. Of one that was blocked nothing is
+// kept.
 func (r *run) endChoice() {
 	r.endCall()
-	if text := r.text.String(); text != "" || len(r.choice.ToolCalls) == 0 {
+	if r.choice.FinishReason == model.ContentFilter {
+		*r.choice = Choice{Refusal: refusal, FinishReason: model.ContentFilter}
+	} else if text := r.text.String(); text != "" || len(r.choice.ToolCalls) == 0 {
 		r.choice.Content = &text
 	}
 	r.text.Reset()

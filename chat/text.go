@@ -25,6 +25,7 @@ type TextRequest struct {
 	MaxTokens   *int     // at least 1; nil is [DefaultTextTokens]
 	Stop        []string // up to [MaxStops], none empty
 	Sampling    model.Sampling
+	Guard       model.Guard // as in [Request]
 }
 
 // StreamText continues a text piece by piece, as [Service.Stream] answers, and is
@@ -64,6 +65,7 @@ func (r *TextRequest) request() (*Request, error) {
 		MaxTokens:   most,
 		Stop:        r.Stop,
 		Sampling:    r.Sampling,
+		Guard:       r.Guard,
 		Store:       new(bool),
 		Dialect:     legacyText,
 	}, nil

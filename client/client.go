@@ -29,6 +29,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/guard"
 	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/wire"
 	"github.com/seed-506d8e5d/svc/model"
@@ -272,6 +273,9 @@ func faultOf(w *wire.ErrorObject, status int) *fault.Error {
 	e := &fault.Error{Kind: kind, Code: w.Code, Message: w.Message}
 	if w.Param != nil {
 		e.Param = *w.Param
+	}
+	if w.Policy != "" {
+		e.Err = &guard.Refusal{Policy: w.Policy, Question: w.Question}
 	}
 	return e
 }

@@ -64,7 +64,7 @@ func open(t *testing.T, script *modeltest.Script) (*client.Client, *svc.Service)
 var here = map[string]string{
 	"Admit": "the server's", "Afford": "the server's", "Once": "the server's", "StageFile": "for handlers of uploads",
 	"FileText": "no operation", "Responses": "no operation", "Conversations": "no operation", "LabelledRows": "for handlers of calibrations", "LabelledDecisions": "for handlers of calibrations",
-	"CountChatTokens": "for handlers of Messages", "OpenThought": "for handlers of Messages", "SealThought": "for handlers of Messages",
+	"Guard": "for handlers of requests", "CountChatTokens": "for handlers of Messages", "OpenThought": "for handlers of Messages", "SealThought": "for handlers of Messages",
 }
 
 // TestMethodsAreThoseOfTheService holds the client to the service's methods.

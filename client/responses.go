@@ -137,7 +137,7 @@ func responseEvents(ctx context.Context, stream *events) iter.Seq2[responses.Eve
 			if e.Response != nil {
 				caused(e.Response)
 			}
-			if !yield(e, nil) || e.Type == responses.EventCompleted {
+			if !yield(e, nil) || e.Type == responses.EventCompleted || e.Type == responses.EventIncomplete {
 				return
 			}
 			if e.Type == responses.EventFailed && e.Response != nil {

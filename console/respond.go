@@ -522,7 +522,7 @@ func (f *follower) pass(event responses.Event) bool {
 		return f.send("item", html)
 	case responses.EventError:
 		return !v.caller.ZeroDataRetention || f.send("wrong", event.Error.Message)
-	case responses.EventCompleted, responses.EventFailed:
+	case responses.EventCompleted, responses.EventIncomplete, responses.EventFailed:
 		if v.caller.ZeroDataRetention {
 			return event.Type == responses.EventFailed || f.send("unkept", unkept)
 		}

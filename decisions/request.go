@@ -110,8 +110,26 @@ type Question struct {
 	KeptName string
 }
 
+// AnswerIndex returns the index of an answer among those that the question may have:
+// true or false, the name of an option, or the index of a level. The error is Invalid
+// and begins with path, which is that of the question.
+func (q *Question) AnswerIndex(path string, answer json.RawMessage) (int, error) {
+	parsed, err := parseQuestion(path, q)
+	if err != nil {
+		return 0, err
+	}
+	return parsed.find(path, answer)
+}
+
 // Image is a picture.
 type Image struct {
 	MediaType string // image/png, image/jpeg or image/webp
 	Base64    string // the file's bytes as one line of padded standard base64
+}
+
+// Check returns what is wrong with the question, but for its images. The error is
+// Invalid and begins with path, which is that of the question.
+func (q *Question) Check(path string) error {
+	_, err := parseQuestion(path, q)
+	return err
 }

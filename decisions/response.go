@@ -109,6 +109,15 @@ func (a *Answer) Best() int {
 	return best
 }
 
+// ProbabilityAt returns the probability of one of the answers that the question may
+// have, by its index: of yes and no, of the options, or of the levels.
+func (a *Answer) ProbabilityAt(index int) float64 {
+	if p := a.probabilities(); index >= 0 && index < len(p) {
+		return p[index]
+	}
+	return 0
+}
+
 // Least returns the confidence of an answer of any type: the probability of what
 // it says.
 func (a *Answer) Least() float64 {

@@ -116,6 +116,8 @@ const (
 	CodeResponseEnded           = "response_ended"
 	CodeMethod                  = "method_not_allowed"
 	CodeUpgrade                 = "upgrade_required"
+	CodePolicyBlocked           = "policy_blocked"     // by a policy, which the message names
+	CodePolicyUnavailable       = "policy_unavailable" // a policy could not be asked
 	CodeSocketLimit             = "websocket_connection_limit_reached"
 	CodeProfileRunning          = "profile_running"
 	CodeBackupUnsupported       = "backup_unsupported"

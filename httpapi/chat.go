@@ -24,6 +24,10 @@ func (a *API) createChat(c *call) error {
 	req := convert.FromChatRequest(body)
 	req.Reasoning = a.service.Open()
 	c.model = req.Model
+	var err error
+	if req.Guard, err = c.guard(req.Policies, req.Moderate); err != nil {
+		return err
+	}
 	if isTrue(body.Stream) {
 		return a.streamChat(c, req, includeUsage(&body.Streaming))
 	}

@@ -13,6 +13,10 @@ func (a *API) createCompletion(c *call) error {
 	}
 	req := convert.FromCompletionRequest(body)
 	c.model = req.Model
+	var err error
+	if req.Guard, err = c.guard(nil, ""); err != nil {
+		return err
+	}
 	if isTrue(body.Stream) {
 		chunks, err := a.service.StreamText(c.ctx(), c.caller, req)
 		if err != nil {

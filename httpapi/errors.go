@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/guard"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
 	"github.com/seed-506d8e5d/svc/internal/wire"
 )
@@ -58,6 +60,9 @@ func bodyOf(e *fault.Error) wire.ErrorObject {
 	body := wire.ErrorObject{Message: e.Message, Type: statuses[e.Kind].kind, Code: e.Code}
 	if e.Param != "" {
 		body.Param = &e.Param
+	}
+	if r, ok := errors.AsType[*guard.Refusal](e.Err); ok {
+		body.Policy, body.Question = r.Policy, r.Question
 	}
 	return body
 }

@@ -82,6 +82,9 @@ func (a *API) createMessage(c *call) error {
 	if err != nil {
 		return err
 	}
+	if req.Chat.Guard, err = c.guard(req.Chat.Policies, ""); err != nil {
+		return err
+	}
 	if !req.Stream {
 		completion, err := a.service.CompleteChat(c.ctx(), c.caller, req.Chat)
 		if err != nil {

@@ -27,6 +27,9 @@ func (a *API) createResponse(c *call) error {
 		return err
 	}
 	c.model = req.Model
+	if req.Guard, err = c.guard(req.Policies, req.Moderate); err != nil {
+		return err
+	}
 	if !a.service.Searches() {
 		for i := range body.Tools {
 			if strings.HasPrefix(body.Tools[i].Type, "web_search") {
@@ -74,7 +77,7 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 		if err := s.send(buffer, event.More); err != nil {
 			return &fault.Error{Kind: fault.Canceled, Code: fault.CodeCanceled, Message: "The client went away.", Err: err}
 		}
-		if event.Type == responses.EventCompleted || event.Type == responses.EventFailed {
+		if event.Type.Last() {
 			c.usedResponse(event.Response)
 			ended = true
 		} else if event.Type == responses.EventError && !event.More {
@@ -182,6 +185,10 @@ func (a *API) compactResponse(c *call) error {
 	}
 	req := convert.FromCompactionRequest(body)
 	c.model = req.Model
+	var err error
+	if req.Guard, err = c.guard(nil, ""); err != nil {
+		return err
+	}
 	compacted, err := a.service.CompactResponse(c.ctx(), c.caller, req)
 	if err != nil {
 		return err

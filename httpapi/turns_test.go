@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/guard"
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
@@ -46,6 +47,8 @@ type options struct {
 	search   websearch.Client
 	store    storage.Store
 	anyItems bool
+	policies map[string]guard.Policy
+	defaults []string
 }
 
 // now is when everything happens in tests.
@@ -66,7 +69,7 @@ func newTurnsOver(t testing.TB, script *modeltest.Script, o options) *turns {
 	a := &turns{t: t, script: script, store: o.store, keys: map[string]string{}, orgs: map[string]string{}}
 	a.makeKeys()
 	service, err := svc.New(t.Context(), svc.Options{
-		Store: o.store, Backend: script, Search: o.search, AnyItems: o.anyItems, Logger: slog.New(slog.DiscardHandler),
+		Store: o.store, Backend: script, Search: o.search, AnyItems: o.anyItems, Policies: o.policies, DefaultPolicies: o.defaults, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return now }, NewID: newIDs(),
 	})
 	must(t, err)

@@ -88,20 +88,6 @@ func TestUnknownFieldsAreRefused(t *testing.T) {
 	is.Equal(post("admin", "/admin/v1/api_keys/"+k.ID, `{"unknown_fields":"drop"}`).Code, 400)
 }
 
-// TestBlockingModerationIsRefused until it is done: a request that wants its input
-// blocked must not run as if it had been looked at.
-func TestBlockingModerationIsRefused(t *testing.T) {
-	a := newTurns(t, modeltest.Text("Yes."))
-	for _, c := range []struct{ path, body string }{
-		{"/v1/responses", plain(`"moderation":{"policy":{"input":{"mode":"block"}}}`)},
-		{"/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"Hi"}],"moderation":{"policy":{"input":{"mode":"block"}}}}`},
-	} {
-		a.wantInvalid("POST", c.path, c.body, "moderation.policy.input.mode",
-			`moderation.policy.input.mode must not be "block": nothing is moderated here, and nothing would be blocked.`)
-	}
-	a.post(plain(`"moderation":{"policy":{"input":{"mode":"flag"}}}`))
-}
-
 // TestCustomInputIsWhole has models write the input of a custom tool with what JSON
 // does not allow in a string, in pieces: nothing of it is lost.
 func TestCustomInputIsWhole(t *testing.T) {

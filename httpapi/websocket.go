@@ -243,7 +243,7 @@ func (s *socket) turn(ctx context.Context, data []byte) error {
 		if err := s.send(buffer, event.More); err != nil {
 			return err
 		}
-		if event.Type == responses.EventCompleted || event.Type == responses.EventFailed {
+		if event.Type.Last() {
 			s.usedResponse(event.Response)
 		}
 	}

@@ -71,9 +71,10 @@ type Request struct {
 	Stop              []string // sequences that end the answer; they are not part of it
 	ReasoningEffort   string   // one of [Efforts]; empty is the model's default
 	Sampling          Sampling
-	Logprobs          bool // report [Logprobs]
-	TopLogprobs       int  // likeliest tokens to report at each place, up to [MaxTopLogprobs]
-	Reasoning         bool // report [Reasoning]
+	Guard             Guard // judges the request and its answer; nil: nobody does. Backends take no notice of it
+	Logprobs          bool  // report [Logprobs]
+	TopLogprobs       int   // likeliest tokens to report at each place, up to [MaxTopLogprobs]
+	Reasoning         bool  // report [Reasoning]
 }
 
 // Efforts are the reasoning efforts of the interface, from none to most. Which
@@ -248,14 +249,28 @@ type Finish struct {
 	StopSequence string // the one of [Request.Stop] that ended it; empty where there was none, or nobody tells
 }
 
+// Guard judges a request before a model is called, and the answer before anybody sees
+// it. It belongs to one operation. Package guard has one.
+type Guard interface {
+	// Input returns an error where the request is blocked, or could not be judged. It
+	// judges nothing again that it has judged before.
+	Input(ctx context.Context, req *Request) error
+
+	// Output returns an answer with what is blocked left out: the last event is then a
+	// [Finish] with the reason [ContentFilter], and nothing that was blocked was yielded.
+	Output(ctx context.Context, req *Request, answer iter.Seq2[Event, error]) iter.Seq2[Event, error]
+}
+
 // FinishReason says why an answer ended.
 type FinishReason string
 
-// The finish reasons.
+// The finish reasons. No backend has the last one.
 const (
 	Stop      FinishReason = "stop"       // a natural end or a stop sequence
 	Length    FinishReason = "length"     // MaxTokens or the context window was used up
 	ToolCalls FinishReason = "tool_calls" // the model waits for the results of its calls
+
+	ContentFilter FinishReason = "content_filter" // a [Guard] blocked the answer
 )
 
 func (Started) event()       {}

@@ -18,3 +18,9 @@ func Tenant(organization string, background bool) string {
 
 // IsBackground reports whether a tenant is that of work in the background.
 func IsBackground(tenant string) bool { return strings.HasPrefix(tenant, backgroundPrefix) }
+
+// TenantOf returns what [Tenant] made a tenant of.
+func TenantOf(tenant string) (organization string, background bool) {
+	organization, background = strings.CutPrefix(tenant, backgroundPrefix)
+	return organization, background
+}

@@ -207,6 +207,15 @@ func (e *emitter) endCall(index int, c *conversations.MCPCall) {
 	e.emit(Event{Type: EventItemDone, OutputIndex: index, Item: c})
 }
 
+// answered ends the stream of a turn that ran to its end.
+func (e *emitter) answered() {
+	if e.response.Status == Incomplete {
+		e.lifecycle(EventIncomplete)
+		return
+	}
+	e.lifecycle(EventCompleted)
+}
+
 // fail ends the stream of a turn that failed. The item that was open stays in
 // the output as far as it came.
 func (e *emitter) fail(err *fault.Error) {

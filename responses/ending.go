@@ -42,7 +42,7 @@ func (t *turn) end(ctx context.Context, err error) {
 		t.emitter.fail(fault.From(err))
 		return
 	}
-	t.emitter.lifecycle(EventCompleted)
+	t.emitter.answered()
 }
 
 // saveReduced ends a turn that could not be stored, and charges it: without its
@@ -123,7 +123,7 @@ func (t *turn) saveAll(ctx context.Context) error {
 	r := t.response
 	if !t.saving.enabled {
 		var also func(storage.Tx) error
-		if r.Status == Completed {
+		if r.answered() {
 			also = t.caller.Claim.Doing()
 		}
 		_, err := t.o.Accounts.Charge(ctx, t.caller, t.use(), also)
@@ -162,7 +162,7 @@ func (t *turn) saveStored(ctx context.Context, draft *conversations.NewTurn) (ag
 				return err
 			}
 		}
-		if r.Status == Completed && !t.req.Background { // then it was done when it began
+		if r.answered() && !t.req.Background { // then it was done when it began
 			if err := t.caller.Claim.Did(tx, r.ID); err != nil {
 				return err
 			}

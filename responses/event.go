@@ -37,8 +37,14 @@ const (
 	EventMCPFailed         EventType = "response.mcp_call.failed"
 	EventCompleted         EventType = "response.completed"
 	EventFailed            EventType = "response.failed"
+	EventIncomplete        EventType = "response.incomplete"
 	EventError             EventType = "error"
 )
+
+// Last reports whether an event of that type is the last one of its stream.
+func (t EventType) Last() bool {
+	return t == EventCompleted || t == EventIncomplete || t == EventFailed
+}
 
 // Event is one event of a stream. Which fields beside Type and Sequence it has
 // depends on the type. Events are the consumer's to keep and not to change.
@@ -55,6 +61,6 @@ type Event struct {
 	Name        string              // of EventArgumentsDone: the function's
 	Logprobs    []model.Logprob     // of text events: the tokens of Text, where they were asked for
 
-	Response *Response    // of created, in_progress, completed and failed
+	Response *Response    // of created, in_progress, completed, incomplete and failed
 	Error    *fault.Error // of EventError
 }

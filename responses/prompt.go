@@ -43,7 +43,7 @@ func (t *turn) request() *model.Request {
 	if t.plan.next != nil && t.plan.whole() {
 		req.Memo, req.Same = t.plan.next.memo, len(t.plan.next.messages)
 	}
-	req.Reasoning = true
+	req.Reasoning, req.Guard = true, t.req.Guard
 	req.Tenant, req.Whole = model.Tenant(t.caller.Organization, t.caller.Background), !t.announced
 	return req
 }

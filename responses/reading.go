@@ -148,7 +148,7 @@ func (r *Response) replayBehind(after int, yield func(Event, error) bool) {
 
 // closing returns how many events end a response that has ended.
 func (r *Response) closing() int {
-	if r.Status == Completed {
+	if r.answered() {
 		return 1
 	}
 	return 2 // what went wrong, and that it failed

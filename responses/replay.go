@@ -29,8 +29,8 @@ func (r *Response) skeleton() *Response {
 
 // last emits the last events of a response that is read back.
 func (e *emitter) last() {
-	if e.response.Status == Completed {
-		e.lifecycle(EventCompleted)
+	if e.response.answered() {
+		e.answered()
 		return
 	}
 	e.fail(&fault.Error{Code: e.response.Error.Code, Message: e.response.Error.Message})

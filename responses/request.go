@@ -74,6 +74,13 @@ type Request struct {
 	Background bool
 	Metadata   map[string]string
 
+	// Policies are names of policies that the turn is to be judged by besides those that
+	// hold anyway, and Moderate the stages that are moderated. The service of package svc
+	// makes Guard of them, which does it, where it is nil.
+	Policies []string
+	Moderate string
+	Guard    model.Guard
+
 	compacting bool // the history is to be compacted, and nothing else
 
 	// SearchType is what the caller called the web search tool, echoed in the

@@ -17,11 +17,15 @@ const (
 	InProgress Status = "in_progress"
 	Completed  Status = "completed"
 	Failed     Status = "failed"
-	Cancelled  Status = "cancelled" // the caller asked for that or went away
+	Incomplete Status = "incomplete" // a policy blocked the output
+	Cancelled  Status = "cancelled"  // the caller asked for that or went away
 )
 
 // MaxOutputTokens is the reason of a turn that was cut by the token limit.
 const MaxOutputTokens = "max_output_tokens"
+
+// ContentFilter is the reason of a turn whose output a policy blocked.
+const ContentFilter = "content_filter"
 
 // Response is a turn as the interface shows it: what was asked for and what
 // came of it.
@@ -33,7 +37,7 @@ type Response struct {
 	Status       Status
 	Error        *Error               // of a turn that failed or was cancelled
 	Truncated    int                  // items that were left out of the prompt for its length
-	Incomplete   string               // why a completed turn is cut short: empty or [MaxOutputTokens]
+	Incomplete   string               // why a turn is cut short: empty, [MaxOutputTokens], or [ContentFilter] of one that is Incomplete
 	Input        []conversations.Item // of a response in a list; nil in any other
 	Output       []conversations.Item
 	Usage        *model.Usage // nil until the turn has ended
@@ -58,6 +62,9 @@ func (r *Response) OutputText() string {
 	}
 	return b.String()
 }
+
+// answered reports whether the turn ran to its end.
+func (r *Response) answered() bool { return r.Status == Completed || r.Status == Incomplete }
 
 // Error says why a turn failed.
 type Error struct {

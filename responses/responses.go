@@ -124,7 +124,8 @@ func (s *Service) Close() error {
 // that does not take the request in half a second. Nothing is stored then.
 //
 // Otherwise the sequence begins with [EventCreated], when the model has taken the
-// request or after half a second, and ends with [EventCompleted], or with
+// request or after half a second, and ends with [EventCompleted], with
+// [EventIncomplete] where a policy blocked the output, or with
 // [EventError] and [EventFailed] where the turn failed in the middle; the error
 // that follows is a *[TurnError] then. Before its last event the turn is charged
 // and, unless the request or the caller's organization forbids it, stored: as a

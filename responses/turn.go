@@ -186,10 +186,15 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 		Status: InProgress, Echo: t.req.echo(t.saving.enabled), Trace: accounts.Trace{Key: t.caller.Key},
 	}
 	t.recallTools()
-	if err := t.fit(ctx); err != nil {
-		return err
+	judged := func(err error) error { return err }
+	if t.req.Guard != nil {
+		judged = generation.Admit(ctx, t.request())
 	}
-	return t.checkSize()
+	err = t.fit(ctx)
+	if err == nil {
+		err = t.checkSize()
+	}
+	return judged(err)
 }
 
 // takeInput makes the turn's input of the request's.
@@ -270,7 +275,7 @@ func (t *turn) run(ctx context.Context, yield func(Event, error) bool) {
 		err = context.Canceled
 	}
 	t.end(ctx, err)
-	if t.response.Status != Completed && !t.emitter.stopped {
+	if !t.response.answered() && !t.emitter.stopped {
 		yield(Event{}, &TurnError{t.response})
 	}
 }
@@ -294,6 +299,10 @@ func (t *turn) generate(ctx context.Context) error {
 		finish, err := t.answer(ctx, req)
 		if err != nil || finish == "" {
 			return err
+		}
+		if finish == model.ContentFilter {
+			t.block()
+			return nil
 		}
 		if finish == model.Length {
 			t.complete(conversations.Incomplete, MaxOutputTokens)
@@ -344,6 +353,19 @@ func (t *turn) mostRounds() int {
 		return t.o.MaxCallRounds
 	}
 	return t.o.MaxSearchRounds
+}
+
+// block ends a turn whose output was blocked: nothing that the model said stays.
+func (t *turn) block() {
+	t.emitter.seal(conversations.Incomplete, "")
+	t.response.Output = slices.DeleteFunc(t.response.Output, func(item conversations.Item) bool {
+		switch item.(type) {
+		case *conversations.WebSearch, *conversations.MCPListTools, *conversations.MCPCall, *conversations.Compaction:
+			return false // what was done
+		}
+		return true
+	})
+	t.response.Status, t.response.Incomplete = Incomplete, ContentFilter
 }
 
 // next is the request for another round, nil where the turn's allowance of

@@ -20,6 +20,7 @@ type metrics struct {
 	firstTokens    histogram
 	tokens         histogram
 	cachedTokens   counter
+	policies       counter
 	searches       histogram
 	labelMass      histogram
 	transactions   histogram
@@ -40,6 +41,9 @@ const (
 	labelError     = "error.type"            // a kind of fault or a reason of package files, empty for success
 	labelAccess    = "svc.store.access"      // view or update
 	labelFormat    = "svc.file.format"       // pdf or word
+	labelPolicy    = "policy"                // its name in the configuration
+	labelStage     = "stage"                 // input or output
+	labelOutcome   = "outcome"               // passed, blocked, logged or failed
 )
 
 // The bounds of buckets that the OpenTelemetry conventions advise.
@@ -68,6 +72,7 @@ func newMetrics(i instruments) metrics {
 		cachedTokens: i.counter("svc.model.cached_input_tokens", "Input tokens that a model server had cached.", labelModel),
 		labelMass: i.histogram("svc.decision.label_mass", "1", "Probability that the labels of a question's options had together, also where that was too little for an answer.",
 			labelMassBuckets, labelModel),
+		policies: i.counter("svc.policy_decisions", "What policies said of inputs and outputs.", labelPolicy, labelStage, labelOutcome),
 		searches: i.histogram("svc.search.duration", "s", "Duration of web searches.", modelBuckets, labelError),
 		transactions: i.histogram("svc.store.transaction.duration", "s", "Duration of transactions, retries included.",
 			storeBuckets, labelAccess, labelError),

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/driver"
+	"github.com/seed-506d8e5d/svc/guard"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -31,6 +33,13 @@ func (t *Telemetry) Wrap(o *svc.Options) {
 	}
 	if servers, ok := driver.As[healthy](o.Backend); ok {
 		t.watch(servers)
+	}
+	told := o.PolicyDecided
+	o.PolicyDecided = func(policy string, stage guard.Stage, outcome guard.Outcome) {
+		t.metrics.policies.add(context.Background(), 1, policy, string(stage), string(outcome))
+		if told != nil {
+			told(policy, stage, outcome)
+		}
 	}
 	o.Store, o.Backend, o.Extractor = t.Store(o.Store), t.Backend(o.Backend), t.Extractor(o.Extractor)
 	if o.Search != nil {

@@ -46,7 +46,7 @@ func FromOrganizationRequest(w *wire.OrganizationRequest) (accounts.NewOrganizat
 		Name: w.Name, Credits: credits, ZeroDataRetention: w.ZeroDataRetention, RequestsPerMinute: w.RequestsPerMinute,
 		TokensPerMinute: w.TokensPerMinute, ConcurrentRequests: w.ConcurrentRequests,
 		UnknownFields: accounts.UnknownFields(w.UnknownFields), Retention: value(fromRetention(w.Retention)),
-		StoreDecisions: w.StoreDecisions,
+		StoreDecisions: w.StoreDecisions, Policies: w.Policies,
 	}, err
 }
 
@@ -55,7 +55,7 @@ func ToOrganizationRequest(n *accounts.NewOrganization) *wire.OrganizationReques
 	w := &wire.OrganizationRequest{
 		Name: n.Name, Credits: toOptionalDollars(n.Credits), ZeroDataRetention: n.ZeroDataRetention, RequestsPerMinute: n.RequestsPerMinute,
 		TokensPerMinute: n.TokensPerMinute, ConcurrentRequests: n.ConcurrentRequests, UnknownFields: string(n.UnknownFields),
-		StoreDecisions: n.StoreDecisions,
+		StoreDecisions: n.StoreDecisions, Policies: n.Policies,
 	}
 	if n.Retention != (accounts.Retention{}) {
 		w.Retention = toRetention(&n.Retention)
@@ -68,7 +68,7 @@ func FromOrganizationUpdate(w *wire.OrganizationUpdate) accounts.OrganizationUpd
 	return accounts.OrganizationUpdate{
 		Name: w.Name, Status: (*accounts.Status)(w.Status), ZeroDataRetention: w.ZeroDataRetention, RequestsPerMinute: w.RequestsPerMinute,
 		TokensPerMinute: w.TokensPerMinute, ConcurrentRequests: w.ConcurrentRequests,
-		UnknownFields: (*accounts.UnknownFields)(w.UnknownFields), Retention: fromRetention(w.Retention), StoreDecisions: w.StoreDecisions,
+		UnknownFields: (*accounts.UnknownFields)(w.UnknownFields), Retention: fromRetention(w.Retention), StoreDecisions: w.StoreDecisions, Policies: w.Policies,
 	}
 }
 
@@ -77,7 +77,7 @@ func ToOrganizationUpdate(u *accounts.OrganizationUpdate) *wire.OrganizationUpda
 	return &wire.OrganizationUpdate{
 		Name: u.Name, Status: (*string)(u.Status), ZeroDataRetention: u.ZeroDataRetention, RequestsPerMinute: u.RequestsPerMinute,
 		TokensPerMinute: u.TokensPerMinute, ConcurrentRequests: u.ConcurrentRequests,
-		UnknownFields: (*string)(u.UnknownFields), Retention: toRetention(u.Retention), StoreDecisions: u.StoreDecisions,
+		UnknownFields: (*string)(u.UnknownFields), Retention: toRetention(u.Retention), StoreDecisions: u.StoreDecisions, Policies: u.Policies,
 	}
 }
 
@@ -106,7 +106,7 @@ func ToOrganization(o *accounts.Organization) wire.Organization {
 	return wire.Organization{
 		ID: o.ID, Object: "organization", Name: o.Name, Status: string(o.Status), ZeroDataRetention: o.ZeroDataRetention,
 		Credits: toDollars(o.Credits), RequestsPerMinute: o.RequestsPerMinute, TokensPerMinute: o.TokensPerMinute, ConcurrentRequests: o.ConcurrentRequests,
-		UnknownFields: string(o.UnknownFields), StoreDecisions: o.StoreDecisions, Retention: *toRetention(&o.Retention), CreatedAt: o.CreatedAt,
+		UnknownFields: string(o.UnknownFields), StoreDecisions: o.StoreDecisions, Policies: o.Policies, Retention: *toRetention(&o.Retention), CreatedAt: o.CreatedAt,
 	}
 }
 
@@ -116,7 +116,7 @@ func FromOrganization(w *wire.Organization) (accounts.Organization, error) {
 	return accounts.Organization{
 		ID: w.ID, Name: w.Name, Status: accounts.Status(w.Status), ZeroDataRetention: w.ZeroDataRetention, Credits: credits, RequestsPerMinute: w.RequestsPerMinute,
 		TokensPerMinute: w.TokensPerMinute, ConcurrentRequests: w.ConcurrentRequests,
-		UnknownFields: accounts.UnknownFields(w.UnknownFields), StoreDecisions: w.StoreDecisions, Retention: *fromRetention(&w.Retention), CreatedAt: w.CreatedAt,
+		UnknownFields: accounts.UnknownFields(w.UnknownFields), StoreDecisions: w.StoreDecisions, Policies: w.Policies, Retention: *fromRetention(&w.Retention), CreatedAt: w.CreatedAt,
 	}, err
 }
 

@@ -29,6 +29,8 @@ func FromChatRequest(w *wire.ChatRequest) *chat.Request {
 		TopLogprobs:       w.TopLogprobs,
 		Store:             w.Store,
 		Metadata:          tags(w.Metadata),
+		Policies:          w.Policies,
+		Moderate:          fromModeration(w.Moderation),
 	}
 	if w.MaxCompletionTokens != nil {
 		r.MaxTokens = w.MaxCompletionTokens
@@ -56,7 +58,39 @@ func ToChatRequest(r *chat.Request) *wire.ChatRequest {
 		ParallelToolCalls:   r.ParallelToolCalls,
 		Logprobs:            optional(r.Logprobs),
 		TopLogprobs:         r.TopLogprobs,
+		Guarding:            wire.Guarding{Policies: r.Policies, Moderation: toModeration(r.Moderate)},
 	}
+}
+
+// fromModeration returns the stages that a request wants to be moderated, as package
+// guard calls them.
+func fromModeration(w *wire.Moderation) string {
+	blocks := func(m *wire.ModerationMode) bool { return m != nil && m.Mode == "block" }
+	switch {
+	case w == nil || w.Policy == nil:
+		return ""
+	case blocks(w.Policy.Input) && blocks(w.Policy.Output):
+		return "both"
+	case blocks(w.Policy.Input):
+		return "input"
+	case blocks(w.Policy.Output):
+		return "output"
+	}
+	return ""
+}
+
+func toModeration(stage string) *wire.Moderation {
+	if stage == "" {
+		return nil
+	}
+	p := &wire.ModerationPolicy{}
+	if stage != "output" {
+		p.Input = &wire.ModerationMode{Mode: "block"}
+	}
+	if stage != "input" {
+		p.Output = &wire.ModerationMode{Mode: "block"}
+	}
+	return &wire.Moderation{Policy: p}
 }
 
 func fromStop(w *wire.TextOr[[]string]) []string {

@@ -25,7 +25,7 @@ func ToChatCompletion(c *chat.Completion) wire.ChatCompletion {
 func toChatChoice(c *chat.Choice, index int, form *chat.CallForm) wire.ChatChoice {
 	w := wire.ChatChoice{
 		Index:        index,
-		Message:      wire.ChatAnswer{Role: string(model.Assistant), Content: c.Content, ReasoningContent: c.Thought},
+		Message:      wire.ChatAnswer{Role: string(model.Assistant), Content: c.Content, ReasoningContent: c.Thought, Refusal: optional(c.Refusal)},
 		Logprobs:     toChatLogprobs(c.Logprobs),
 		FinishReason: toFinishReason(c.FinishReason, form.Legacy),
 	}
@@ -63,7 +63,7 @@ func FromChatCompletion(w *wire.ChatCompletion) *chat.Completion {
 func fromChatChoice(w *wire.ChatChoice, form *chat.CallForm) chat.Choice {
 	m := &w.Message
 	c := chat.Choice{
-		Content: m.Content, Thought: m.ReasoningContent, ToolCalls: mapped(m.ToolCalls, fromToolCall),
+		Content: m.Content, Thought: m.ReasoningContent, Refusal: value(m.Refusal), ToolCalls: mapped(m.ToolCalls, fromToolCall),
 		Logprobs: fromChatLogprobs(w.Logprobs), FinishReason: model.FinishReason(w.FinishReason),
 	}
 	for i := range m.ToolCalls {
@@ -180,6 +180,7 @@ func FromChatChunk(w *wire.ChatChunk) []chat.Chunk {
 	chunk.Choice = choice.Index
 	chunk.FinishReason, chunk.Logprobs = model.FinishReason(value(choice.FinishReason)), fromChatLogprobs(choice.Logprobs)
 	chunk.Text, chunk.Thought = value(value(choice.Delta.Content)), choice.Delta.ReasoningContent
+	chunk.Refusal = choice.Delta.Refusal
 	if len(choice.Delta.ToolCalls) == 0 {
 		return []chat.Chunk{chunk}
 	}
@@ -204,6 +205,7 @@ func ToChunkChoice(c *chat.Chunk, form *chat.CallForm, custom bool) wire.ChunkCh
 	if c.First {
 		w.Delta.Role = string(model.Assistant)
 	}
+	w.Delta.Refusal = c.Refusal
 	switch d := c.ToolCall; {
 	case d != nil:
 		if c.First {
@@ -256,7 +258,7 @@ func ToTextCompletion(c *chat.Completion) wire.TextCompletion {
 	usage := ToChatUsage(&c.Usage)
 	return wire.TextCompletion{
 		ID: c.ID, Object: wire.TextCompletionObject, Created: c.Created, Model: c.Model,
-		Choices: []wire.TextChoice{{Text: *c.Content, FinishReason: (*string)(&c.FinishReason)}},
+		Choices: []wire.TextChoice{{Text: value(c.Content), FinishReason: (*string)(&c.FinishReason)}},
 		Usage:   &usage,
 	}
 }

@@ -38,6 +38,7 @@ func FromResponseRequest(w *wire.ResponseRequest) (*responses.Request, error) {
 	for _, m := range w.ContextManagement {
 		r.Compact, r.CompactThreshold = true, value(m.CompactThreshold)
 	}
+	r.Policies, r.Moderate = w.Policies, fromModeration(w.Moderation)
 	r.Store, r.Background, r.Metadata = w.Store, isTrue(w.Background), tags(w.Metadata)
 	if err := fromResponseTools(w.Tools, r); err != nil {
 		return nil, err
@@ -69,6 +70,7 @@ func ToResponseRequest(r *responses.Request) *wire.ResponseRequest {
 		Tools: toResponseTools(r), ToolChoice: toResponseToolChoice(r), ParallelToolCalls: r.ParallelToolCalls, MaxToolCalls: r.MaxToolCalls,
 		Sampling: toSampling(&r.Sampling, r.Temperature, r.TopP), MaxOutputTokens: r.MaxOutputTokens, TopLogprobs: r.TopLogprobs,
 		SafetyIdentifier: r.SafetyIdentifier, Truncation: r.Truncation,
+		Guarding: wire.Guarding{Policies: r.Policies, Moderation: toModeration(r.Moderate)},
 	}
 	if r.ReasoningEffort != "" {
 		w.Reasoning = &wire.ReasoningOptions{Effort: r.ReasoningEffort}

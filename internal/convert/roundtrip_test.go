@@ -104,10 +104,9 @@ func (f *filler) fill(v reflect.Value) {
 		v.SetInt(int64(f.n))
 	case reflect.Uint8:
 		v.SetUint(uint64('a' + f.n%26))
-	case reflect.Func: // nil: it is not sent
+	case reflect.Func, reflect.Interface: // nil: it is not sent
 	case reflect.Float64, reflect.Float32:
 		v.SetFloat(float64(f.n) / 2)
-	case reflect.Func, reflect.Interface: // not sent
 	default:
 		panic("no filling for " + v.Type().String())
 	}
@@ -234,6 +233,7 @@ func TestChatRequestsArrive(t *testing.T) {
 		for i := range r.Tools {
 			r.Tools[i].Search = false // of Responses alone
 		}
+		r.Moderate = "both"
 		r.Dialect, r.Reasoning, r.CountInput = chat.Completions, false, false // of Messages, and of the interface
 		r.N, r.Calls = 2, chat.CallForm{}
 	}
@@ -349,6 +349,7 @@ func TestResponseRequestsArrive(t *testing.T) {
 	f := newFiller()
 	f.of[reflect.TypeFor[[]conversations.Item]()] = func(f *filler) any { return inputItems(f) }
 	plain := func(r *responses.Request) {
+		r.Moderate = "both"
 		r.Format.Type, r.ToolChoice = model.FormatSchema, model.ToolChoice{Mode: model.ToolRequired}
 		r.AllowedTools, r.ToolAliases, r.ShownTools, r.ShownToolChoice = nil, nil, nil, nil
 		r.MCP, r.MCPChoice, r.AllowedMCP = nil, nil, nil
@@ -462,7 +463,7 @@ func TestResponseEventsArrive(t *testing.T) {
 		{Type: responses.EventCompleted, Sequence: 1, Response: convert.FromResponse(convert.ToResponse(response))},
 	}
 	failure := func(e *fault.Error) *wire.EventError {
-		return &wire.EventError{Code: e.Code, Message: e.Message, Param: &e.Param, Error: wire.ErrorObject{Code: e.Code, Message: e.Message, Param: &e.Param, Type: "t"}}
+		return &wire.EventError{Code: e.Code, Message: e.Message, Param: &e.Param, Error: wire.ErrorObject{Code: e.Code, Message: e.Message, Param: &e.Param, Type: "t", Policy: "p", Question: "q"}}
 	}
 	to := func(e *responses.Event) wire.ResponseEvent { return *convert.ToResponseEvent(e, failure) }
 	from := func(w *wire.ResponseEvent) responses.Event {

@@ -32,8 +32,23 @@ var errInvalid = errors.New("the structured answer is invalid")
 //
 // The sequence keeps the contract of [model.Backend], but that it has no
 // [model.Usage]: what it has used, all attempts together, is added to the meter,
-// however it ends.
+// however it ends. The guard of the request judges it before the model is called,
+// and what the sequence yields.
 func Stream(ctx context.Context, b model.Backend, req *model.Request, s *schema.Schema, m *Meter) iter.Seq2[model.Event, error] {
+	if req.Guard == nil {
+		return answer(ctx, b, req, s, m)
+	}
+	return func(yield func(model.Event, error) bool) {
+		if err := req.Guard.Input(ctx, req); err != nil {
+			yield(nil, err)
+			return
+		}
+		req.Guard.Output(ctx, req, answer(ctx, b, req, s, m))(yield)
+	}
+}
+
+// answer is Stream without a guard.
+func answer(ctx context.Context, b model.Backend, req *model.Request, s *schema.Schema, m *Meter) iter.Seq2[model.Event, error] {
 	if req.Format.Type == model.FormatText || req.Format.Type == "" {
 		return withLogprobs(req, m.answer(ctx, b, req))
 	}

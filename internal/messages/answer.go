@@ -60,6 +60,8 @@ func stopReason(reason model.FinishReason, sequence string) (string, *string) {
 		return "max_tokens", nil
 	case reason == model.ToolCalls:
 		return "tool_use", nil
+	case reason == model.ContentFilter:
+		return "refusal", nil
 	case sequence != "":
 		return "stop_sequence", &sequence
 	}

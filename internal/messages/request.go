@@ -112,6 +112,7 @@ func Decode(w *wire.MessagesRequest, info model.Info, images bool, open Opener) 
 		Dialect:         chat.Messages,
 		Reasoning:       w.Thinking != nil && w.Thinking.Type != "disabled",
 		CountInput:      true,
+		Policies:        w.Policies,
 	}
 	tools(w, r)
 	return &Request{Chat: r, Stream: w.Stream != nil && *w.Stream, origins: d.origins}, nil

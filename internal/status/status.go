@@ -9,21 +9,31 @@ import "net/http"
 type Writer struct {
 	http.ResponseWriter
 	Status int // 0 until the header is written
+
+	// Before is called with the header before it is written; nil is not.
+	Before func(http.Header)
+}
+
+// begin notes the status of the header that is about to be written.
+func (w *Writer) begin(status int) {
+	if w.Status != 0 {
+		return
+	}
+	w.Status = status
+	if w.Before != nil {
+		w.Before(w.Header())
+	}
 }
 
 // WriteHeader implements [http.ResponseWriter].
 func (w *Writer) WriteHeader(status int) {
-	if w.Status == 0 {
-		w.Status = status
-	}
+	w.begin(status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements [http.ResponseWriter].
 func (w *Writer) Write(p []byte) (int, error) {
-	if w.Status == 0 {
-		w.Status = http.StatusOK
-	}
+	w.begin(http.StatusOK)
 	return w.ResponseWriter.Write(p)
 }
 

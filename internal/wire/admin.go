@@ -26,6 +26,7 @@ type OrganizationRequest struct {
 	ConcurrentRequests int        `json:"concurrent_requests,omitempty" api:"min=0" doc:"How many requests of it a process works on at once; 0 is no limit of its own."`
 	UnknownFields      string     `json:"unknown_fields,omitempty" api:"enum=ignore|refuse" doc:"What becomes of fields of requests that the interface does not have: they are ignored and named in Svc-Ignored-Fields, or refused. The organization, the key or the request may refuse; what the request says wins."`
 	StoreDecisions     bool       `json:"store_decisions,omitempty" doc:"Decisions are stored where a request does not say otherwise."`
+	Policies           []string   `json:"policies,omitempty" api:"most=16" doc:"Names of policies that its requests are judged by, besides the defaults."`
 	Retention          *Retention `json:"retention,omitempty"`
 }
 
@@ -39,6 +40,7 @@ type OrganizationUpdate struct {
 	ConcurrentRequests *int       `json:"concurrent_requests,omitempty" api:"min=0" doc:"How many requests of it a process works on at once; 0 is no limit of its own."`
 	UnknownFields      *string    `json:"unknown_fields,omitempty" api:"enum=ignore|refuse"`
 	StoreDecisions     *bool      `json:"store_decisions,omitempty"`
+	Policies           *[]string  `json:"policies,omitempty" api:"most=16" doc:"All of them."`
 	Retention          *Retention `json:"retention,omitempty" doc:"All of it."`
 }
 
@@ -64,6 +66,7 @@ type Organization struct {
 	ConcurrentRequests int       `json:"concurrent_requests,omitempty" doc:"How many requests of it a process works on at once; absent without a limit of its own."`
 	UnknownFields      string    `json:"unknown_fields,omitempty" api:"enum=refuse" doc:"Absent where they are ignored."`
 	StoreDecisions     bool      `json:"store_decisions,omitempty" doc:"Decisions are stored where a request does not say otherwise."`
+	Policies           []string  `json:"policies,omitempty" doc:"Names of policies that its requests are judged by, besides the defaults."`
 	Retention          Retention `json:"retention,omitzero"`
 	CreatedAt          int64     `json:"created_at" doc:"Unix seconds."`
 }
@@ -140,7 +143,7 @@ type UsageRecord struct {
 type AuditEntry struct {
 	ID        string          `json:"id"`
 	Object    string          `json:"object" api:"const=audit_entry"`
-	Action    string          `json:"action" api:"enum=organization.create|organization.update|organization.credits|organization.delete|api_key.create|api_key.update|api_key.revoke"`
+	Action    string          `json:"action" api:"enum=organization.create|organization.update|organization.credits|organization.delete|api_key.create|api_key.update|api_key.revoke|policy.block"`
 	Subject   string          `json:"subject" doc:"ID of what was changed."`
 	Change    json.RawMessage `json:"change" api:"object,nullable" doc:"What was asked for."`
 	By        string          `json:"by,omitempty" doc:"Who asked for it, for people to read; absent where nobody said."`

@@ -37,6 +37,7 @@ type ChatRequest struct {
 	Functions    []Function         `json:"functions,omitempty" api:"open,most=128" refused:"is not supported: send tools"`
 	FunctionCall *TextOr[NamedTool] `json:"function_call,omitempty" api:"open" refused:"is not supported: send tool_choice" must:"none, auto, or an object with the name of a function"`
 
+	Guarding
 	Unused
 	SafetyIdentifier Ignored `json:"safety_identifier,omitzero" harmless:"it names the user for OpenAI's checks of misuse; echoed where there is a place"`
 	Verbosity        Ignored `json:"verbosity,omitzero" harmless:"a wish that no model server takes; an instruction says it better"`
@@ -48,29 +49,39 @@ type ChatRequest struct {
 // Unused are the fields of OpenAI's API that both conversational interfaces take
 // without effect.
 type Unused struct {
-	User           Ignored    `json:"user,omitzero" harmless:"the older name of safety_identifier"`
-	ServiceTier    Ignored    `json:"service_tier,omitzero" harmless:"there is one tier"`
-	CacheRetention Ignored    `json:"prompt_cache_retention,omitzero" harmless:"the model server's cache keeps what it keeps; it changes cost, never the answer"`
-	CacheOptions   Ignored    `json:"prompt_cache_options,omitzero" harmless:"as prompt_cache_retention"`
-	Moderation     Moderation `json:"moderation,omitzero" harmless:"there are no moderation scores to ask for; a policy that blocks is refused"`
-	AccessPrograms Ignored    `json:"access_programs,omitzero" harmless:"nothing is for members of programs only"`
+	User           Ignored `json:"user,omitzero" harmless:"the older name of safety_identifier"`
+	ServiceTier    Ignored `json:"service_tier,omitzero" harmless:"there is one tier"`
+	CacheRetention Ignored `json:"prompt_cache_retention,omitzero" harmless:"the model server's cache keeps what it keeps; it changes cost, never the answer"`
+	CacheOptions   Ignored `json:"prompt_cache_options,omitzero" harmless:"as prompt_cache_retention"`
+	AccessPrograms Ignored `json:"access_programs,omitzero" harmless:"nothing is for members of programs only"`
 }
 
-// Moderation is what a request wants to be moderated: nothing is, so that a policy
-// that blocks is refused.
-type Moderation struct{}
+// Guarding are the policies that a request asks for.
+type Guarding struct {
+	Policies   []string    `json:"policies,omitempty" api:"most=16" doc:"Names of policies that the request is judged by, besides those that hold anyway."`
+	Moderation *Moderation `json:"moderation,omitempty"`
+}
 
-func (*Moderation) readNode(n *jsonin.Node, _ *field) {
-	if !n.IsObject() || !n.Field("policy").IsObject() {
-		return
-	}
-	for f := range n.Field("policy").Fields() {
-		if !f.IsObject() {
-			continue
-		}
-		if mode := f.Field("mode"); mode.IsText() && mode.Text() == "block" {
-			mode.Fail(`must not be "block": nothing is moderated here, and nothing would be blocked`)
-		}
+// Moderation is what a request wants to be moderated.
+type Moderation struct {
+	Policy *ModerationPolicy `json:"policy,omitempty"`
+	Model  Ignored           `json:"model,omitzero" harmless:"the policy moderation says which model decides"`
+}
+
+// ModerationPolicy says what becomes of the input and the output.
+type ModerationPolicy struct {
+	Input  *ModerationMode `json:"input,omitempty"`
+	Output *ModerationMode `json:"output,omitempty"`
+}
+
+// ModerationMode says what becomes of what is flagged.
+type ModerationMode struct {
+	Mode string `json:"mode,omitempty" api:"enum=score|block" doc:"block has the policy moderation judge it. score adds nothing to the answer; POST /v1/moderations tells scores."`
+}
+
+func (m *ModerationMode) check(n *jsonin.Node) {
+	if mode := n.Field("mode"); !mode.Absent() && m.Mode != "score" && m.Mode != "block" {
+		mode.Fail(`must be "score" or "block"`)
 	}
 }
 

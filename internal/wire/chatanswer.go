@@ -16,7 +16,7 @@ type ChatChoice struct {
 	Index        int           `json:"index"`
 	Message      ChatAnswer    `json:"message"`
 	Logprobs     *ChatLogprobs `json:"logprobs"` // null unless they were asked for
-	FinishReason string        `json:"finish_reason" api:"enum=stop|length|tool_calls|function_call"`
+	FinishReason string        `json:"finish_reason" api:"enum=stop|length|tool_calls|function_call|content_filter"`
 }
 
 // ChatAnswer is the message of a choice.
@@ -24,7 +24,7 @@ type ChatAnswer struct {
 	Role             string        `json:"role" api:"const=assistant"`
 	Content          *string       `json:"content"`
 	ReasoningContent string        `json:"reasoning_content,omitempty" doc:"What the model has thought, by the open interface."`
-	Refusal          *struct{}     `json:"refusal"`
+	Refusal          *string       `json:"refusal" doc:"A sentence where a policy blocked the answer."`
 	ToolCalls        []ToolCall    `json:"tool_calls,omitempty"`
 	FunctionCall     *CallFunction `json:"function_call,omitempty" doc:"Of a request with functions."`
 }
@@ -95,7 +95,7 @@ type TextChoice struct {
 	Text         string    `json:"text"`
 	Index        int       `json:"index"`
 	Logprobs     *struct{} `json:"logprobs"`
-	FinishReason *string   `json:"finish_reason" api:"enum=stop|length"`
+	FinishReason *string   `json:"finish_reason" api:"enum=stop|length|content_filter"`
 }
 
 // ChunkChoice is the choice of a chunk.
@@ -103,7 +103,7 @@ type ChunkChoice struct {
 	Index        int           `json:"index"`
 	Delta        ChatDelta     `json:"delta"`
 	Logprobs     *ChatLogprobs `json:"logprobs,omitempty"`
-	FinishReason *string       `json:"finish_reason" api:"enum=stop|length|tool_calls|function_call"`
+	FinishReason *string       `json:"finish_reason" api:"enum=stop|length|tool_calls|function_call|content_filter"`
 }
 
 // ChatDelta is the next piece of an answer.
@@ -111,6 +111,7 @@ type ChatDelta struct {
 	Role             string         `json:"role,omitempty" api:"const=assistant"`
 	Content          **string       `json:"content,omitempty" api:"nullable" doc:"null in the first chunk of a call."`
 	ReasoningContent string         `json:"reasoning_content,omitempty" doc:"What the model has thought, by the open interface."`
+	Refusal          string         `json:"refusal,omitempty" doc:"A sentence where a policy blocked the answer."`
 	ToolCalls        []CallDelta    `json:"tool_calls,omitempty"`
 	FunctionCall     *FunctionDelta `json:"function_call,omitempty" doc:"Of a request with functions."`
 }

@@ -26,6 +26,7 @@ type MessagesRequest struct {
 	Thinking      *Thinking      `json:"thinking,omitempty"`
 	OutputConfig  *OutputConfig  `json:"output_config,omitempty"`
 	OutputFormat  *BlockFormat   `json:"output_format,omitempty" doc:"The older place of output_config.format."`
+	Policies      []string       `json:"policies,omitempty" api:"most=16" doc:"Names of policies that the request is judged by, besides those that hold anyway."`
 
 	Metadata          Ignored `json:"metadata,omitzero" harmless:"user_id names the user for Anthropic's checks of misuse"`
 	ServiceTier       Ignored `json:"service_tier,omitzero" harmless:"there is one tier"`
@@ -289,7 +290,7 @@ type MessagesMessage struct {
 	Role         string        `json:"role" api:"const=assistant"`
 	Model        string        `json:"model"`
 	Content      []AnswerBlock `json:"content"`
-	StopReason   *string       `json:"stop_reason" api:"enum=end_turn|max_tokens|stop_sequence|tool_use"`
+	StopReason   *string       `json:"stop_reason" api:"enum=end_turn|max_tokens|stop_sequence|tool_use|refusal"`
 	StopSequence *string       `json:"stop_sequence"`
 	StopDetails  *struct{}     `json:"stop_details"`
 	Container    *struct{}     `json:"container"`

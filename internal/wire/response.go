@@ -8,7 +8,7 @@ type Response struct {
 	Object             string             `json:"object" api:"const=response"`
 	CreatedAt          int64              `json:"created_at" doc:"When it was asked for, Unix seconds."`
 	CompletedAt        *int64             `json:"completed_at" doc:"When it ended, Unix seconds."`
-	Status             string             `json:"status" api:"enum=in_progress|completed|failed|cancelled"`
+	Status             string             `json:"status" api:"enum=in_progress|completed|incomplete|failed|cancelled"`
 	Background         bool               `json:"background"`
 	Conversation       ConversationRef    `json:"conversation"`
 	Error              *ResponseError     `json:"error"`
@@ -47,7 +47,7 @@ type ResponseError struct {
 
 // IncompleteDetails say why a completed turn is cut short.
 type IncompleteDetails struct {
-	Reason string `json:"reason" api:"enum=max_output_tokens"`
+	Reason string `json:"reason" api:"enum=max_output_tokens|content_filter"`
 }
 
 // ShownReasoning is how much the model was asked to think.
@@ -115,8 +115,9 @@ type InputTokens struct {
 // whose name is its type. Which fields it has depends on its type. A stream begins with
 // response.created and response.in_progress. Items and their parts are added, and done
 // when they are whole; deltas between are the next pieces of a text, of a call's
-// arguments or of a custom tool's input. A stream ends with response.completed, or with
-// error and response.failed; the comment ": keepalive" is sent in silence.
+// arguments or of a custom tool's input. A stream ends with response.completed, with
+// response.incomplete where a policy blocked the output, or with error and
+// response.failed; the comment ": keepalive" is sent in silence.
 type ResponseEvent struct {
 	Type           string `json:"type"`
 	SequenceNumber int    `json:"sequence_number" doc:"Counts the events of a stream from 0."`
@@ -134,7 +135,7 @@ type ResponseEvent struct {
 	Arguments    *string   `json:"arguments,omitempty" of:"response.function_call_arguments.done response.mcp_call_arguments.done" api:"required"`
 	Item         *Item     `json:"item,omitempty" of:"response.output_item.added response.output_item.done" api:"required"`
 	SearchStatus string    `json:"status,omitempty" of:"response.web_search_call.in_progress response.web_search_call.searching response.web_search_call.completed" api:"required,enum=in_progress|searching|completed"`
-	Response     *Response `json:"response,omitempty" of:"response.created response.in_progress response.completed response.failed" api:"required"`
+	Response     *Response `json:"response,omitempty" of:"response.created response.in_progress response.completed response.incomplete response.failed" api:"required"`
 	*EventError  `of:"error"`
 }
 

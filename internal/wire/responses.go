@@ -36,6 +36,7 @@ type ResponseRequest struct {
 	ContextManagement []ContextManagement `json:"context_management,omitempty" api:"most=1"`
 	Truncation        string              `json:"truncation,omitempty" api:"notempty,enum=auto|disabled" doc:"auto: the oldest items are left out of a prompt that is too long for the model."`
 
+	Guarding
 	Unused
 	ClientMetadata Ignored `json:"client_metadata,omitzero" harmless:"what agents say of themselves"`
 	Prompt         Ignored `json:"prompt,omitzero" refused:"is not supported: there are no stored prompts here; send instructions and input"`

@@ -12,6 +12,9 @@ type ErrorObject struct {
 	Type    string  `json:"type" api:"enum=invalid_request_error|authentication_error|permission_error|insufficient_credits|rate_limit_error|server_error"`
 	Param   *string `json:"param" doc:"The field at fault."`
 	Code    string  `json:"code" doc:"For programs."`
+
+	Policy   string `json:"policy,omitempty" doc:"The policy that blocked the request, or could not be asked."`
+	Question string `json:"question,omitempty" doc:"The question of the policy whose answer blocked the request."`
 }
 
 // DecisionError is an answer of /v1/systemone that refuses a request.
