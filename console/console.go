@@ -149,6 +149,10 @@ func (c *Console) routes() {
 
 	c.signedIn("GET /decide", c.decidePage)
 	c.signedIn("POST /decide", c.decide)
+	c.route("POST /decide/rows", c.serve(c.asCaller(c.judgeRows), checkedByAction))
+	c.signedIn("GET /calibrations", c.calibrationsPage)
+	c.signedIn("GET /calibrations/{id}", c.calibrationPage)
+	c.signedIn("POST /calibrations/{id}/delete", c.deleteCalibration)
 	c.signedIn("GET /respond", c.respondPage)
 	c.signedIn("POST /respond", c.respond)
 	c.signedIn("GET /files", c.filesPage)

@@ -36,6 +36,8 @@ type decideForm struct {
 	Wrong    string // why there are no answers
 	Snippets []snippet
 	Request  string // the request as JSON, to be remembered; empty where there was none
+	Took     int64  // milliseconds
+	Again    string // the questions as a request, for rows of a file
 }
 
 // FileID is the ID of the file that is the state as it stands in a path; empty
@@ -83,6 +85,7 @@ func firstDecision() decideForm {
 			{Name: "team", Type: string(decisions.Choice), Instructions: "Which team should handle this?",
 				Criteria: "billing: Charges, invoices and refunds\ntechnical: Errors and outages\nsales: Questions before buying"},
 			{Name: "charged", Type: string(decisions.Noul), Instructions: "Was the customer charged twice?"},
+			{Name: "urgency", Type: string(decisions.Score), Instructions: "How urgent is it?", Criteria: "It can wait\nThis week\nNobody answers and the customer was charged twice"},
 		},
 	}
 }
@@ -119,6 +122,7 @@ func (c *Console) showDecide(v *request, form decideForm) error {
 		form.Questions[i].Number = i
 	}
 	form.CanAdd = len(form.Questions) < decisions.MaxQuestions
+	form.Again = string(requestJSON(form.questions()))
 	if v.fragmentAsked() {
 		return v.fragment("decide", "form", form)
 	}
@@ -152,6 +156,7 @@ func (c *Console) ask(v *request, form *decideForm) {
 		_, err = c.service.Admit(v.caller)
 	}
 	var judgment *decisions.Response
+	began := c.opts.Now()
 	if err == nil {
 		judgment, err = c.service.Decide(v.ctx(), v.caller, req)
 	}
@@ -159,7 +164,7 @@ func (c *Console) ask(v *request, form *decideForm) {
 		form.Wrong = v.reason(err)
 		return
 	}
-	form.Tokens = judgment.Usage.InputTokens
+	form.Tokens, form.Took = judgment.Usage.InputTokens, c.opts.Now().Sub(began).Milliseconds()
 	for _, a := range judgment.Answers {
 		form.Answers = append(form.Answers, viewOf(a, form.describe(a.Name)))
 	}
@@ -270,12 +275,19 @@ func (f *decideForm) request() (*decisions.Request, error) {
 	default:
 		req.State = marshal(strings.ReplaceAll(f.State, "\r\n", "\n"))
 	}
+	req.Questions = f.questions().Questions
+	return req, nil
+}
+
+// questions is a request with the questions of the form alone.
+func (f *decideForm) questions() *decisions.Request {
+	req := &decisions.Request{Model: f.Model, State: marshal("")}
 	for _, q := range f.Questions {
 		req.Questions = append(req.Questions, decisions.Question{
 			Name: q.Name, Type: decisions.Type(q.Type), Instructions: q.Instructions, Criteria: q.criteria(),
 		})
 	}
-	return req, nil
+	return req
 }
 
 // criteria are the lines of the form as JSON in the shape of the question's type.

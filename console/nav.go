@@ -33,6 +33,7 @@ var (
 		{"Data", []navPlace{
 			{Name: "Files", Path: "/files", Icon: "M6 3h8l4 4v14H6zM14 3v4h4", pages: []string{"files", "file"}},
 			{Name: "Labels", Path: "/labels", Icon: "M4 4h8l8 8-8 8-8-8zM8 8h.1", pages: []string{"labels", "label"}},
+			{Name: "Calibrations", Path: "/calibrations", Icon: "M4 20L20 4M4 20h16M4 20V4m4 12h.1m3.9-5h.1m3.9-4h.1", pages: []string{"calibrations", "calibration"}},
 			{Name: "Conversations", Path: "/conversations", Icon: "M3 5h12v8H8l-5 3zM9 16h6l6 3V9h-3", pages: []string{"conversations", "conversation"}},
 		}},
 	}

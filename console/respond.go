@@ -181,7 +181,7 @@ func (c *Console) showRespond(v *request, form respondForm) error {
 		return err
 	}
 	form.Draft = cmp.Or(form.Edits, form.Previous)
-	return v.render("respond", "Respond", form)
+	return v.render("respond", "Chat", form)
 }
 
 // readTurns follows the turns back from the one that is continued.

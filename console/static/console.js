@@ -89,6 +89,7 @@ async function replace(form, submitter) {
   const place = document.getElementById(form.dataset.replaces);
   place.replaceChildren(nodesOf(await answer.text()));
   load(place);
+  thresholds(place);
   rememberDecision();
   const answers = document.getElementById("answers");
   if (answers?.dataset.request && answers.getBoundingClientRect().top > innerHeight) answers.scrollIntoView();
@@ -117,7 +118,8 @@ document.addEventListener("submit", (event) => {
   if (form.dataset.confirm && !confirm(form.dataset.confirm)) event.preventDefault();
   if ("signout" in form.dataset) for (const name of Object.keys(localStorage)) if (name.startsWith("svc.")) localStorage.removeItem(name);
   if (event.defaultPrevented) return;
-  if ("respond" in form.dataset || "replaces" in form.dataset) event.preventDefault();
+  if ("respond" in form.dataset || "replaces" in form.dataset || "rows" in form.dataset) event.preventDefault();
+  if ("rows" in form.dataset) judgeRows(form);
   if ("respond" in form.dataset) respond(form);
   if ("replaces" in form.dataset) replace(form, event.submitter);
 });
@@ -241,6 +243,79 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
       upload(form, form.matches("[data-respond]") ? "attachments" : "file", event.dataTransfer.files);
     }
   });
+}
+
+// --- decisions ---
+
+// thresholds puts a slider over the bars of an answer, which says what would be
+// accepted.
+function thresholds(root) {
+  for (const answer of root.querySelectorAll("[data-threshold]")) {
+    answer.removeAttribute("data-threshold");
+    const label = document.createElement("label");
+    label.className = "threshold";
+    label.innerHTML = 'Accept from <input type="range" min="0" max="100" value="80"> <output></output>';
+    answer.querySelector(".verdict").after(label);
+    const input = label.querySelector("input");
+    const show = () => {
+      const best = Math.max(...[...answer.querySelectorAll("rect.fill")].map((bar) => Number(bar.getAttribute("width"))));
+      for (const mark of answer.querySelectorAll(".mark")) {
+        mark.setAttribute("x", Math.min(input.value, 99.5));
+        mark.setAttribute("width", 0.5);
+      }
+      const accepted = best >= Number(input.value);
+      label.querySelector("output").textContent = input.value + " %: " + (accepted ? "accepted" : "left to a person");
+      answer.classList.toggle("left", !accepted);
+    };
+    input.addEventListener("input", show);
+    show();
+  }
+}
+
+// judgeRows sends a file of rows, says how far it is, and offers the answers.
+async function judgeRows(form) {
+  const place = form.querySelector("[data-progress]");
+  const bar = document.createElement("progress");
+  const said = document.createElement("span");
+  const end = document.createElement("button");
+  const stopping = new AbortController();
+  end.type = "button";
+  end.textContent = "Stop";
+  end.addEventListener("click", () => stopping.abort());
+  place.replaceChildren(bar, said, end);
+  const again = document.querySelector("#decide [data-again]");
+  if (again) form.elements.request.value = again.dataset.again;
+  const parts = [];
+  let done = -1; // the header is no row
+  let quoted = false;
+  try {
+    const answer = await fetch(form.action, { method: "POST", body: new FormData(form), headers: asked, signal: stopping.signal });
+    if (!answer.headers.has("X-Rows")) throw new Error(textOf(await answer.text()));
+    bar.max = Number(answer.headers.get("X-Rows"));
+    for (const reader = answer.body.getReader(); ;) {
+      const { value, done: over } = await reader.read();
+      if (over) break;
+      parts.push(value);
+      for (const byte of value) {
+        if (byte === 34) quoted = !quoted;
+        else if (byte === 10 && !quoted) done++;
+      }
+      bar.value = Math.max(0, done);
+      said.textContent = Math.max(0, done) + " of " + bar.max + " judged";
+    }
+    bar.value = bar.max;
+    said.textContent = bar.max + " rows judged";
+  } catch (error) {
+    said.textContent = stopping.signal.aborted ? "Stopped." : error.message;
+  }
+  end.remove();
+  if (!parts.length) return;
+  const link = document.createElement("a");
+  link.className = "button";
+  link.href = URL.createObjectURL(new Blob(parts, { type: "text/csv" }));
+  link.download = "judged.csv";
+  link.textContent = "Download the answers";
+  place.append(link);
 }
 
 // --- a turn as it is made ---
@@ -390,6 +465,7 @@ async function refresh() {
 function start() {
   load(document);
   showDraft();
+  thresholds(document);
   showRemembered();
   rememberDecision();
   for (const place of document.querySelectorAll("[data-follow]")) {
