@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/page"
+	"github.com/seed-506d8e5d/svc/responses/filesearch"
 )
 
 // Lists are read a page at a time.
@@ -70,6 +71,10 @@ func (s *Service) OpenThought(ctx context.Context, caller Caller, sealed string)
 // AnyItems reports whether conversations take items of any kind; see
 // Options.AnyItems.
 func (s *Service) AnyItems() bool { return s.conversations.AnyItems() }
+
+// UseFileSearch has turns with the tool file_search search files with f. It is called
+// once, before the first request.
+func (s *Service) UseFileSearch(f filesearch.Searcher) { s.responses.UseFileSearch(f) }
 
 // Searches reports whether there is a search service. Without one the web search tool
 // is left out of a request that does not demand it.

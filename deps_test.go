@@ -29,7 +29,7 @@ var edges = map[string][]string{
 	"httpapi":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "guard", "idempotency", "internal/*", "model", "page", "reference", "responses", "storage", "vectorstores", "webhooks"},
 
 	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "guard", "idempotency", "internal/*", "model", "model/builtin", "page",
-		"responses", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
+		"responses", "responses/filesearch", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
 	"mcpserver": {"", "fault", "files", "model"},
 
@@ -50,8 +50,9 @@ var edges = map[string][]string{
 	"files":                 {"accounts", "cluster", "extract", "extract/*", "fault", "idempotency", "internal/*", "model", "page", "storage"},
 	"guard":                 {"accounts", "decisions", "decisions/calibration", "driver", "fault", "internal/*", "model"},
 	"idempotency":           {"fault", "internal/*", "storage"},
-	"responses":             {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/websearch", "storage"},
+	"responses":             {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/filesearch", "responses/websearch", "storage"},
 	"responses/mcptools":    {"accounts", "conversations", "egress", "fault", "responses"},
+	"responses/filesearch":  {"accounts"},
 	"responses/websearch":   {"internal/background"},
 
 	"extract":                   {},
@@ -89,7 +90,7 @@ var edges = map[string][]string{
 	"signon":            {"accounts", "fault"},
 	"signon/signontest": {},
 
-	"vectorstores":                {"accounts", "cluster", "fault", "files", "internal/*", "page", "storage", "vectorstores/internal/*"},
+	"vectorstores":                {"accounts", "cluster", "fault", "files", "internal/*", "page", "responses/filesearch", "storage", "vectorstores/internal/*"},
 	"vectorstores/internal/chunk": {"model"},
 	"vectorstores/internal/index": {},
 

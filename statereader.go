@@ -74,6 +74,15 @@ func (s stateReader) writeItem(ctx context.Context, caller Caller, w *jsonout.Wr
 		w.Name("arguments").String(item.Arguments)
 		w.Name("output").String(item.Output)
 		w.EndObject()
+	case *conversations.FileSearch:
+		w.Object()
+		w.Name("type").String("file_search_call")
+		w.Name("results").Array()
+		for _, p := range item.Passages {
+			w.String(p.Text)
+		}
+		w.EndArray()
+		w.EndObject()
 	case *conversations.WebSearch:
 		w.Object()
 		w.Name("type").String("web_search_call")

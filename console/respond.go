@@ -131,6 +131,11 @@ func viewItem(item conversations.Item) itemView {
 		view.Kind, view.Text = "compaction", item.Summary
 	case *conversations.Reasoning:
 		view.Kind, view.Sealed = "reasoning", item.Sealed
+	case *conversations.FileSearch:
+		view.Kind, view.Name = "search", strings.Join(item.Queries, " · ")
+		for _, p := range item.Passages {
+			view.Text += fmt.Sprintf("[%d] %s\n%s\n\n", p.Number, p.Filename, p.Text)
+		}
 	case *conversations.WebSearch:
 		view.Kind, view.Name, view.Text = "search", strings.Join(item.Queries, " · "), item.Results
 	}

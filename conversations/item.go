@@ -8,7 +8,7 @@ import (
 )
 
 // Item is one thing that was said or done in a conversation: a [*Message], a
-// [*FunctionCall], a [*FunctionCallOutput], a [*WebSearch], a [*Compaction], a
+// [*FunctionCall], a [*FunctionCallOutput], a [*WebSearch], a [*FileSearch], a [*Compaction], a
 // [*Reasoning], or one of mcp.go; in the input of a turn also a [Reference]. An item that was stored or sent is not changed
 // any more.
 type Item interface {
@@ -63,6 +63,11 @@ type Part struct {
 
 	// Logprobs are the tokens of an output_text whose request asked for them.
 	Logprobs []model.Logprob
+
+	// Citations are where an output_text is from, Written what the model wrote where
+	// that is another text: with the marks that stood for the citations.
+	Citations []Citation
+	Written   string // not part of the interface
 }
 
 // InlineFile is a file that came with a message. Its text is kept with the message, its
@@ -230,6 +235,10 @@ func WithID(item Item, newID func(prefix string) string) Item {
 		w := *item
 		w.ID = newID("ws")
 		return &w
+	case *FileSearch:
+		s := *item
+		s.ID = newID("fs")
+		return &s
 	}
 	return withIDMCP(item, newID)
 }

@@ -16,7 +16,7 @@ import (
 // items of a conversation. It returns what can be stored of them, each with a fresh
 // ID. field names the items in errors, which are Invalid or NotFound.
 //
-// A reference, a web search and a list of a server's tools stand for the stored item
+// A reference, a search and a list of a server's tools stand for the stored item
 // with their ID: what a search found is not part of what callers have, and what a
 // server lists is not for callers to say. One that is in the history or in
 // the items already is left out, and so is a search or a list that is stored nowhere.
@@ -51,7 +51,7 @@ func (s *Service) Receive(ctx context.Context, caller accounts.Caller, field str
 			}
 			thought = next
 			continue
-		case *FunctionCall, *WebSearch, *MCPCall, *MCPApprovalRequest:
+		case *FunctionCall, *WebSearch, *FileSearch, *MCPCall, *MCPApprovalRequest:
 			if thought.Text != "" {
 				item, thought = WithThought(item, thought), Thought{}
 			}
@@ -166,7 +166,7 @@ func (s *Service) resolve(ctx context.Context, caller accounts.Caller, field str
 // refers reports whether an item stands for the stored item with its ID.
 func refers(item Item) bool {
 	switch item.(type) {
-	case Reference, *WebSearch, *MCPListTools:
+	case Reference, *WebSearch, *FileSearch, *MCPListTools:
 		return true
 	}
 	return false
@@ -175,7 +175,7 @@ func refers(item Item) bool {
 // isStoredOnly reports whether callers can send back an item by its ID alone.
 func isStoredOnly(item Item) bool {
 	switch item.(type) {
-	case *WebSearch, *MCPListTools:
+	case *WebSearch, *FileSearch, *MCPListTools:
 		return true
 	}
 	return false
@@ -201,6 +201,10 @@ func WithThought(item Item, thought Thought) Item {
 		request := *item
 		request.Thought = thought
 		return &request
+	case *FileSearch:
+		search := *item
+		search.Thought = thought
+		return &search
 	}
 	return item
 }

@@ -51,6 +51,8 @@ type record struct {
 	Output  string       `json:"out,omitempty"` // of a call that the service made
 	MCP     *mcpRecord   `json:"mcp,omitempty"`
 
+	Passages []Passage `json:"passages,omitempty"`
+
 	Thought thoughtRecord `json:"thought,omitzero"` // of a call or a search
 }
 
@@ -67,6 +69,9 @@ type recordPart struct {
 	Image    *recordImage      `json:"i,omitempty"`
 	Inline   *recordInline     `json:"n,omitempty"`
 	Logprobs []logprobs.Record `json:"l,omitempty"`
+
+	Citations []Citation `json:"c,omitempty"`
+	Written   string     `json:"w,omitempty"`
 }
 
 // recordInline is an [InlineFile] as it is stored.
@@ -119,7 +124,7 @@ func recordParts(parts []Part) []recordPart {
 	}
 	records := make([]recordPart, len(parts))
 	for i, p := range parts {
-		records[i] = recordPart{p.Type, p.Text, p.FileID, recordImageOf(p.Image), recordInlineOf(p.Inline), logprobs.Records(p.Logprobs)}
+		records[i] = recordPart{p.Type, p.Text, p.FileID, recordImageOf(p.Image), recordInlineOf(p.Inline), logprobs.Records(p.Logprobs), p.Citations, p.Written}
 	}
 	return records
 }
@@ -128,7 +133,7 @@ func recordParts(parts []Part) []recordPart {
 func (r *record) content() []Part {
 	parts := make([]Part, len(r.Parts))
 	for i, p := range r.Parts {
-		parts[i] = Part{p.Type, p.Text, p.File, p.Image.image(), p.Inline.file(), logprobs.Tokens(p.Logprobs)}
+		parts[i] = Part{p.Type, p.Text, p.File, p.Image.image(), p.Inline.file(), logprobs.Tokens(p.Logprobs), p.Citations, p.Written}
 	}
 	return parts
 }
@@ -139,6 +144,7 @@ const (
 	kindCall    = "c"
 	kindOutput  = "o"
 	kindSearch  = "w"
+	kindFiles   = "s"
 	kindCompact = "z"
 	kindReason  = "r"
 )
@@ -163,6 +169,8 @@ func newRecord(e Entry) record {
 		r.Sources, r.Thought = item.Sources, thoughtRecord(item.Thought)
 	case *Reasoning:
 		r.Kind, r.Sealed = kindReason, item.Sealed
+	case *FileSearch:
+		item.record(&r)
 	case *Compaction:
 		r.Kind, r.Sealed, r.Text = kindCompact, item.Sealed, item.Summary
 	default:
@@ -192,6 +200,8 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 		e.Item = &WebSearch{ID: r.ID, Status: r.Status, CallID: r.CallID, Queries: r.Queries, Results: r.Text, Sources: r.Sources, Thought: Thought(r.Thought)}
 	case kindReason:
 		e.Item = &Reasoning{ID: r.ID, Sealed: r.Sealed}
+	case kindFiles:
+		e.Item = r.fileSearch()
 	case kindCompact:
 		e.Item = &Compaction{ID: r.ID, Sealed: r.Sealed, Summary: r.Text}
 	default:

@@ -27,7 +27,7 @@ func FuzzRecord(f *testing.F) {
 		var queries []string
 		sources := [][]string{nil, {}, {text}, {other, text}}[n%4]
 		for i := range n % 4 {
-			m.Content = append(m.Content, []Part{{OutputText, text, "", nil, nil, []model.Logprob{{Token: other, Logprob: -1, Top: []model.Logprob{{Token: text, Bytes: []byte{1}}}}}}, {InputText, other, "", nil, &InlineFile{Name: text, Digest: other, Text: text, Note: other}, nil}, {InputImage, "", "", &model.Image{MediaType: other, Data: []byte(text + "1"), Width: 3, Height: 4}, nil, nil}}[i])
+			m.Content = append(m.Content, []Part{{OutputText, text, "", nil, nil, []model.Logprob{{Token: other, Logprob: -1, Top: []model.Logprob{{Token: text, Bytes: []byte{1}}}}}, []Citation{{File: id, Filename: text, Index: int(n)}}, other}, {InputText, other, "", nil, &InlineFile{Name: text, Digest: other, Text: text, Note: other}, nil, nil, ""}, {InputImage, "", "", &model.Image{MediaType: other, Data: []byte(text + "1"), Width: 3, Height: 4}, nil, nil, nil, ""}}[i])
 			queries = append(queries, text)
 		}
 		for _, item := range []Item{
@@ -36,6 +36,7 @@ func FuzzRecord(f *testing.F) {
 			&FunctionCall{ID: id, Status: Status(status), CallID: other, Name: role, Arguments: text, Custom: n%2 == 0, Namespace: other, Thought: Thought{Model: role, Text: text}},
 			&FunctionCallOutput{ID: id, CallID: other, Output: text, Call: role, Listed: n%2 == 0, Custom: n%3 == 0},
 			&FunctionCallOutput{ID: id, CallID: other, Call: role, Content: []Part{{Type: InputText, Text: text}}},
+			&FileSearch{ID: id, Status: Status(status), CallID: other, Queries: queries, Passages: []Passage{{Number: int(n), File: id, Filename: other, Score: 0.5, Text: text, Attributes: map[string]any{"a": true}, Page: int(n), Headings: queries}}, Failure: other, Shown: n%2 == 0, Thought: Thought{Model: other, Text: text}},
 			&WebSearch{ID: id, Status: Status(status), CallID: other, Queries: queries, Results: text, Sources: sources},
 			&Compaction{ID: id, Sealed: other, Summary: text},
 			&Reasoning{ID: id, Sealed: text},

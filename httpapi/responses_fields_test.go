@@ -94,7 +94,7 @@ func TestInvalidTurns(t *testing.T) {
 		{plain(`"conversation":"conv_x","previous_response_id":"resp_x"`), "previous_response_id", "previous_response_id and conversation cannot be used together."},
 		{plain(`"tools":{}`), "tools", "tools must be an array."},
 		{plain(`"tools":[{}]`), "tools[0].type", "tools[0].type is required."},
-		{plain(`"tools":[{"type":"file_search"}]`), "tools[0].type", `tools[0].type is "file_search", which this service does not run: offer functions of your own instead.`},
+		{plain(`"tools":[{"type":"code_interpreter"}]`), "tools[0].type", `tools[0].type is "code_interpreter", which this service does not run: offer functions of your own instead.`},
 		{plain(`"tools":[{"type":"code_interpreter"}]`), "tools[0].type", `tools[0].type is "code_interpreter", which this service does not run: offer functions of your own instead.`},
 		{plain(`"tools":[{"type":"mcp"}]`), "tools[0].server_label", `tools[0].server_label is required.`},
 		{plain(`"tools":[{"type":"mcp","server_label":"a b"}]`), "tools[0].server_label", `tools[0].server_label must be 1 to 64 letters, digits, underscores or hyphens.`},

@@ -25,6 +25,10 @@ type emitter struct {
 	text    strings.Builder         // of its text or arguments
 	tokens  []model.Logprob         // of its text
 	input   *generation.CustomInput // of the arguments of a custom tool's call
+
+	marks     *marks                   // finds citations in texts; nil: there are none
+	written   strings.Builder          // text of the open message as the model wrote it, where marks is set
+	citations []conversations.Citation // of the open message
 }
 
 func (e *emitter) emit(ev Event) {
@@ -74,9 +78,42 @@ func (e *emitter) textDelta(piece model.TextDelta, tokens []model.Logprob, newID
 		e.add(e.message, &shown)
 		e.emit(Event{Type: EventPartAdded, OutputIndex: e.index(), ItemID: id, Part: &conversations.Part{Type: conversations.OutputText}, More: true})
 	}
-	e.text.WriteString(piece.Text)
 	e.tokens = append(e.tokens, tokens...)
-	e.emit(Event{Type: EventTextDelta, OutputIndex: e.index(), ItemID: e.message.ID, Text: piece.Text, Logprobs: tokens, More: piece.More})
+	if e.marks == nil {
+		e.showText(piece.Text, tokens, piece.More)
+		return
+	}
+	e.written.WriteString(piece.Text)
+	e.showPieces(e.marks.add(piece.Text), tokens)
+}
+
+// showText adds text to the open message.
+func (e *emitter) showText(text string, tokens []model.Logprob, more bool) {
+	e.text.WriteString(text)
+	e.emit(Event{Type: EventTextDelta, OutputIndex: e.index(), ItemID: e.message.ID, Text: text, Logprobs: tokens, More: more})
+}
+
+// showPieces adds text and citations to the open message. The tokens go with the
+// first text.
+func (e *emitter) showPieces(pieces []citedPiece, tokens []model.Logprob) {
+	if len(tokens) > 0 && (len(pieces) == 0 || pieces[0].citation != nil) {
+		e.showText("", tokens, len(pieces) > 0)
+		tokens = nil
+	}
+	for _, p := range pieces {
+		if p.citation != nil {
+			e.cite(*p.citation)
+			continue
+		}
+		e.showText(p.text, tokens, false)
+		tokens = nil
+	}
+}
+
+// cite adds a citation to the open message.
+func (e *emitter) cite(c conversations.Citation) {
+	e.citations = append(e.citations, c)
+	e.emit(Event{Type: EventCited, OutputIndex: e.index(), ItemID: e.message.ID, Citation: &c, Cited: len(e.citations) - 1})
 }
 
 // callStart begins a call. What was said before it was commentary.
@@ -118,6 +155,9 @@ func (e *emitter) closeItem(status conversations.Status, phase string) {
 		e.input = nil
 		e.inputDelta(rest)
 	}
+	if message != nil && e.marks != nil {
+		e.showPieces(e.marks.end(), nil)
+	}
 	whole := e.seal(status, phase)
 	switch {
 	case message != nil:
@@ -140,11 +180,25 @@ func (e *emitter) seal(status conversations.Status, phase string) string {
 		_, rest := e.input.End()
 		e.text.WriteString(rest)
 	}
+	if e.message != nil && e.marks != nil {
+		for _, p := range e.marks.end() {
+			e.text.WriteString(p.text)
+			if p.citation != nil {
+				e.citations = append(e.citations, *p.citation)
+			}
+		}
+	}
 	whole := e.text.String()
 	e.text.Reset()
 	if m := e.message; m != nil {
 		m.Status, m.Phase = status, phase
-		m.Content = []conversations.Part{{Type: conversations.OutputText, Text: whole, Logprobs: e.tokens}}
+		part := conversations.Part{Type: conversations.OutputText, Text: whole, Logprobs: e.tokens, Citations: e.citations}
+		if written := e.written.String(); written != "" && written != whole {
+			part.Written = written
+		}
+		m.Content = []conversations.Part{part}
+		e.written.Reset()
+		e.citations = nil
 	}
 	if c := e.call; c != nil {
 		c.Status, c.Arguments = status, whole
@@ -214,6 +268,20 @@ func (e *emitter) answered() {
 		return
 	}
 	e.lifecycle(EventCompleted)
+}
+
+// fileSearch emits a search in files around its run, which fills in what was found.
+func (e *emitter) fileSearch(s *conversations.FileSearch, run func()) {
+	e.add(s, &conversations.FileSearch{ID: s.ID, Status: conversations.InProgress})
+	at := Event{OutputIndex: e.index(), ItemID: s.ID}
+	for _, t := range []EventType{EventFilesProgress, EventFilesSearching} {
+		at.Type = t
+		e.emit(at)
+	}
+	run()
+	at.Type = EventFilesDone
+	e.emit(at)
+	e.done(s, false)
 }
 
 // fail ends the stream of a turn that failed. The item that was open stays in

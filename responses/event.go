@@ -35,6 +35,10 @@ const (
 	EventMCPProgress       EventType = "response.mcp_call.in_progress"
 	EventMCPDone           EventType = "response.mcp_call.completed"
 	EventMCPFailed         EventType = "response.mcp_call.failed"
+	EventFilesProgress     EventType = "response.file_search_call.in_progress"
+	EventFilesSearching    EventType = "response.file_search_call.searching"
+	EventFilesDone         EventType = "response.file_search_call.completed"
+	EventCited             EventType = "response.output_text.annotation.added"
 	EventCompleted         EventType = "response.completed"
 	EventFailed            EventType = "response.failed"
 	EventIncomplete        EventType = "response.incomplete"
@@ -60,6 +64,9 @@ type Event struct {
 	Text        string              // of text, argument and input events: the delta or the whole
 	Name        string              // of EventArgumentsDone: the function's
 	Logprobs    []model.Logprob     // of text events: the tokens of Text, where they were asked for
+
+	Citation *conversations.Citation // of EventCited
+	Cited    int                     // of EventCited: the place of the citation among those of the part
 
 	Response *Response    // of created, in_progress, completed, incomplete and failed
 	Error    *fault.Error // of EventError

@@ -24,12 +24,17 @@ type eventRecord struct {
 	More  bool            `json:"m,omitempty"`
 
 	Logprobs []logprobs.Record `json:"l,omitempty"`
+
+	Citation *conversations.Citation `json:"c,omitempty"`
+	Cited    int                     `json:"ci,omitempty"`
 }
 
 type eventPart struct {
 	Type     conversations.PartType `json:"y"`
 	Text     string                 `json:"t,omitempty"`
 	Logprobs []logprobs.Record      `json:"l,omitempty"`
+
+	Citations []conversations.Citation `json:"c,omitempty"`
 }
 
 // maxPage is how many bytes of events are in one page, of more than one event.
@@ -73,9 +78,9 @@ func encodePage(events []Event, short bool) (p eventPage, err error) {
 }
 
 func encodeEvent(e Event) ([]byte, error) {
-	r := eventRecord{Type: e.Type, Index: e.OutputIndex, ID: e.ItemID, Text: e.Text, Name: e.Name, More: e.More, Logprobs: logprobs.Records(e.Logprobs)}
+	r := eventRecord{Type: e.Type, Index: e.OutputIndex, ID: e.ItemID, Text: e.Text, Name: e.Name, More: e.More, Logprobs: logprobs.Records(e.Logprobs), Citation: e.Citation, Cited: e.Cited}
 	if e.Part != nil {
-		r.Part = &eventPart{e.Part.Type, e.Part.Text, logprobs.Records(e.Part.Logprobs)}
+		r.Part = &eventPart{e.Part.Type, e.Part.Text, logprobs.Records(e.Part.Logprobs), e.Part.Citations}
 	}
 	if e.Item != nil {
 		data, err := conversations.EncodeItem(e.Item)
@@ -108,9 +113,9 @@ func decodeEvents(page []byte, first int) ([]Event, error) {
 	}
 	events := make([]Event, len(records))
 	for i, r := range records {
-		e := Event{Type: r.Type, Sequence: first + i, More: r.More, OutputIndex: r.Index, ItemID: r.ID, Text: r.Text, Name: r.Name, Logprobs: logprobs.Tokens(r.Logprobs)}
+		e := Event{Type: r.Type, Sequence: first + i, More: r.More, OutputIndex: r.Index, ItemID: r.ID, Text: r.Text, Name: r.Name, Logprobs: logprobs.Tokens(r.Logprobs), Citation: r.Citation, Cited: r.Cited}
 		if r.Part != nil {
-			e.Part = &conversations.Part{Type: r.Part.Type, Text: r.Part.Text, Logprobs: logprobs.Tokens(r.Part.Logprobs)}
+			e.Part = &conversations.Part{Type: r.Part.Type, Text: r.Part.Text, Logprobs: logprobs.Tokens(r.Part.Logprobs), Citations: r.Part.Citations}
 		}
 		if r.Item != nil {
 			item, err := conversations.DecodeItem(r.Item)

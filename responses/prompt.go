@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/seed-506d8e5d/svc/conversations"
@@ -166,6 +167,10 @@ func (p *prompt) add(e *conversations.Entry, document func(id string) model.Docu
 	case *conversations.FunctionCallOutput:
 		delete(p.waiting, item.Call)
 		p.close() // what follows was said after it
+	case *conversations.FileSearch:
+		p.call(e, model.ToolCall{ID: item.CallID, Name: fileSearchName, Arguments: searchArguments(item.Queries)}, []model.Part{model.Text(foundText(item))})
+		p.think(item.Thought)
+		p.close()
 	case *conversations.WebSearch:
 		p.call(e, model.ToolCall{ID: item.CallID, Name: searchName, Arguments: searchArguments(item.Queries)}, []model.Part{model.Text(item.Results)})
 		p.think(item.Thought)
@@ -292,7 +297,7 @@ func contentParts(content []conversations.Part, document func(id string) model.D
 		case conversations.InputImage:
 			parts = append(parts, *p.Image)
 		default:
-			parts = append(parts, model.Text(p.Text))
+			parts = append(parts, model.Text(cmp.Or(p.Written, p.Text)))
 		}
 	}
 	return parts

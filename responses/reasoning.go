@@ -86,6 +86,8 @@ func thoughtOf(item conversations.Item) conversations.Thought {
 		return item.Thought
 	case *conversations.WebSearch:
 		return item.Thought
+	case *conversations.FileSearch:
+		return item.Thought
 	case *conversations.MCPCall:
 		return item.Thought
 	case *conversations.MCPApprovalRequest:

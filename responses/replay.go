@@ -43,6 +43,11 @@ func replayItem(e *emitter, item conversations.Item) {
 	case *conversations.Message:
 		for _, p := range item.Content {
 			e.textDelta(model.TextDelta{Text: p.Text}, p.Logprobs, same)
+			e.written.Reset()
+			e.written.WriteString(p.Written)
+			for i := range p.Citations {
+				e.cite(p.Citations[i])
+			}
 		}
 		e.closeItem(item.Status, item.Phase)
 	case *conversations.FunctionCall:
@@ -65,5 +70,7 @@ func replayItem(e *emitter, item conversations.Item) {
 		e.list(item, func() {})
 	case *conversations.MCPCall:
 		e.endCall(e.beginCall(item), item)
+	case *conversations.FileSearch:
+		e.fileSearch(item, func() {})
 	}
 }

@@ -45,7 +45,8 @@ type Request struct {
 	ReasoningEffort string   // reasoning.effort: one that the model takes; empty is its default
 
 	Format            model.Format // text.format
-	Tools             []model.Tool // functions, and [SearchTool]
+	Tools             []model.Tool // functions, [SearchTool], and [FileSearchTool] with FileSearch
+	FileSearch        *FileSearch  // what the search in files looks at; nil: there is none
 	ToolChoice        model.ToolChoice
 	AllowedTools      []string // of Tools by name, those that the model is offered in this turn; nil is all
 	ParallelToolCalls *bool    // false: at most one tool call at a time; nil is true
@@ -62,6 +63,7 @@ type Request struct {
 
 	EncryptedReasoning bool // the output has [conversations.Reasoning] items
 	SearchSources      bool // searches of the output have their Sources
+	SearchResults      bool // searches in files show their passages
 
 	SafetyIdentifier string // echoed
 	Compact          bool   // context_management: what goes before is compacted at a threshold
@@ -260,7 +262,7 @@ func markCommentary(input []conversations.Item) {
 			continue
 		}
 		switch input[i].(type) {
-		case *conversations.FunctionCall, *conversations.WebSearch, *conversations.MCPCall, *conversations.MCPApprovalRequest:
+		case *conversations.FunctionCall, *conversations.WebSearch, *conversations.FileSearch, *conversations.MCPCall, *conversations.MCPApprovalRequest:
 			m.Phase = conversations.Commentary
 		}
 	}

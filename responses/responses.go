@@ -19,6 +19,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
@@ -27,6 +28,7 @@ import (
 	"github.com/seed-506d8e5d/svc/internal/ids"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/page"
+	"github.com/seed-506d8e5d/svc/responses/filesearch"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -79,7 +81,8 @@ type Options struct {
 type Service struct {
 	o      Options
 	models *model.Models
-	engine *websearch.Engine // nil: none
+	engine *websearch.Engine                   // nil: none
+	files  atomic.Pointer[filesearch.Searcher] // nil: none
 
 	running *runningTurns
 }
@@ -109,6 +112,10 @@ func New(o Options) *Service {
 	s.running = &runningTurns{s: s, stop: make(chan struct{}), of: map[*runningTurn]bool{}, background: map[storage.Namespace]int{}}
 	return s
 }
+
+// UseFileSearch has turns search files with f. It is called once, before the first
+// request.
+func (s *Service) UseFileSearch(f filesearch.Searcher) { s.files.Store(&f) }
 
 // Close ends the turns that run, which fail, and waits for them. No method may be
 // called afterwards.

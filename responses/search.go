@@ -29,6 +29,7 @@ type plannedCall struct {
 	arguments strings.Builder
 	thought   conversations.Thought
 	tool      offeredTool // zero: a search
+	files     bool        // a search in files
 }
 
 // endPlanning takes the search or the call that the model has planned, if there is
@@ -39,6 +40,11 @@ func (t *turn) endPlanning() {
 	}
 	if t.round.planned.tool.tool != nil {
 		t.round.calls = append(t.round.calls, t.plannedCall(t.round.planned))
+		t.round.planned = nil
+		return
+	}
+	if t.round.planned.files {
+		t.round.fileSearches = append(t.round.fileSearches, t.newFileSearch(t.round.planned))
 		t.round.planned = nil
 		return
 	}
@@ -77,7 +83,7 @@ func (t *turn) callsLeft() int {
 	left := *t.req.MaxToolCalls
 	for _, item := range t.response.Output {
 		switch item.(type) {
-		case *conversations.WebSearch, *conversations.MCPCall:
+		case *conversations.WebSearch, *conversations.FileSearch, *conversations.MCPCall:
 			left--
 		}
 	}

@@ -89,7 +89,7 @@ func (s *Service) leaveOut(settings *generation.Settings) error {
 	if settings.ToolChoice.Mode == model.ToolNamed && settings.ToolChoice.Name == searchName {
 		return errNoSearch("tool_choice")
 	}
-	settings.Tools = withoutSearch(settings.Tools)
+	settings.Tools = slices.DeleteFunc(slices.Clone(settings.Tools), isWebSearch)
 	if settings.AllowedTools != nil {
 		settings.AllowedTools = slices.DeleteFunc(slices.Clone(settings.AllowedTools), func(name string) bool { return name == searchName })
 	}
@@ -105,10 +105,12 @@ func errNoSearch(param string) error {
 
 // searches reports whether web search is among tools.
 func searches(tools []model.Tool) bool {
-	return slices.ContainsFunc(tools, func(t model.Tool) bool { return t.Search })
+	return slices.ContainsFunc(tools, isWebSearch)
 }
 
-// withoutSearch returns the tools without web search: the model must answer.
+func isWebSearch(t model.Tool) bool { return t.Search && t.Name == searchName }
+
+// withoutSearch returns the tools without searches: the model must answer.
 func withoutSearch(tools []model.Tool) []model.Tool {
 	return slices.DeleteFunc(slices.Clone(tools), func(t model.Tool) bool { return t.Search })
 }

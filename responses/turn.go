@@ -84,6 +84,9 @@ type round struct {
 	searches []*conversations.WebSearch // that the model asked for
 	calls    []*toolCall                // of servers' tools, likewise
 	planned  *plannedCall               // the search or call whose arguments are coming in
+
+	fileSearches []*conversations.FileSearch // that the model asked for
+
 	thinking thinking
 }
 
@@ -139,6 +142,9 @@ func (s *Service) check(ctx context.Context, caller accounts.Caller, req *Reques
 	}
 	if servers != nil {
 		settings.ToolChoice, settings.AllowedTools = model.ToolChoice{}, nil // chosen when the servers' tools are known
+	}
+	if err := s.checkFileSearch(ctx, caller, req); err != nil {
+		return nil, err
 	}
 	compiled, err := req.check(&settings)
 	if err != nil {
@@ -308,7 +314,7 @@ func (t *turn) generate(ctx context.Context) error {
 			t.complete(conversations.Incomplete, MaxOutputTokens)
 			return nil
 		}
-		if len(t.round.searches)+len(t.round.calls) == 0 {
+		if len(t.round.searches)+len(t.round.fileSearches)+len(t.round.calls) == 0 {
 			t.complete(conversations.Completed, "")
 			return nil
 		}
@@ -318,7 +324,8 @@ func (t *turn) generate(ctx context.Context) error {
 		t.emitter.closeItem(conversations.Completed, conversations.Commentary)
 		left := t.callsLeft()
 		t.search(ctx)
-		waits := t.callTools(ctx, left-len(t.round.searches))
+		t.searchFiles(ctx)
+		waits := t.callTools(ctx, left-len(t.round.searches)-len(t.round.fileSearches))
 		if err := ctx.Err(); err != nil || t.emitter.stopped {
 			return err
 		}
@@ -400,6 +407,7 @@ func (t *turn) calls() bool {
 // ended, or nothing where the consumer stopped.
 func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReason, error) {
 	t.round = round{}
+	t.emitter.marks = t.newMarks()
 	var tokens []model.Logprob // of the text that comes next
 	for event, err := range t.callModel(ctx, req) {
 		if err != nil {
@@ -432,6 +440,10 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 			}
 			if tool, ok := t.mcp.offered[e.Name]; ok {
 				t.round.planned = &plannedCall{thought: t.thought(), tool: tool}
+				break
+			}
+			if e.Name == fileSearchName && t.req.FileSearch != nil {
+				t.round.planned = &plannedCall{thought: t.thought(), files: true}
 				break
 			}
 			t.emitter.callStart(t.newCall(e.Name))

@@ -25,6 +25,7 @@ import (
 type env struct {
 	t       *testing.T
 	store   storage.Store
+	script  *modeltest.Script
 	service *svc.Service
 	stores  *vectorstores.Service
 	api     *httpapi.API
@@ -44,9 +45,9 @@ func (i *ids) next(prefix string) string {
 	return fmt.Sprintf("%s_%d", prefix, i.made[prefix])
 }
 
-func newEnv(t *testing.T) *env {
+func newEnv(t *testing.T, answers ...modeltest.Answer) *env {
 	t.Helper()
-	e := &env{t: t, store: memstore.New()}
+	e := &env{t: t, store: memstore.New(), script: modeltest.New(answers...)}
 	t.Cleanup(func() { check(t, e.store.Close()) })
 	e.start(&ids{made: map[string]int{}})
 	t.Cleanup(e.stop)
@@ -61,12 +62,13 @@ func (e *env) start(i *ids) {
 	e.t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	var err error
-	e.service, err = svc.New(e.t.Context(), svc.Options{Store: e.store, Backend: modeltest.New(), Logger: log, NewID: i.next})
+	e.service, err = svc.New(e.t.Context(), svc.Options{Store: e.store, Backend: e.script, Logger: log, NewID: i.next})
 	check(e.t, err)
 	p := e.service.Parts()
 	e.stores = vectorstores.New(vectorstores.Options{
 		Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: log,
 	})
+	e.service.UseFileSearch(e.stores)
 	e.api = httpapi.New(e.service, httpapi.Options{Logger: log, VectorStores: e.stores, NewRequestID: func() string { return "req" }})
 }
 

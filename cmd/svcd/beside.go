@@ -36,6 +36,7 @@ func (c config) beside(service *svc.Service) *beside {
 			Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log,
 		}),
 	}
+	service.UseFileSearch(b.stores)
 	if c.mcp {
 		b.mcp = mcpserver.New(mcpserver.Options{Service: service, Version: moduleVersion(), Log: p.Log})
 	}

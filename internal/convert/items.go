@@ -63,6 +63,9 @@ func FromInputItems(list []wire.InputItem) []conversations.Item {
 // kept: reasoning that is not sealed.
 func FromInputItem(w *wire.InputItem) conversations.Item {
 	if w.Hosted != nil {
+		if search := fromOwnSearch(w); search != nil {
+			return search
+		}
 		return fromHosted(w)
 	}
 	switch w.Type {
@@ -225,6 +228,8 @@ func toInputItem(item *conversations.Item) wire.InputItem {
 		return wire.InputItem{Type: "reasoning", ID: i.ID, EncryptedContent: &i.Sealed}
 	case *conversations.WebSearch:
 		return wire.InputItem{Type: "web_search_call", ID: i.ID}
+	case *conversations.FileSearch:
+		return toSearchInput(i)
 	}
 	if w := toMCPInput(*item); w != nil {
 		return *w
@@ -272,6 +277,8 @@ func ToItem(item conversations.Item) wire.Item {
 			w.Output = &wire.TextOr[[]wire.Part]{Value: toParts(i.Content)}
 		}
 		return w
+	case *conversations.FileSearch:
+		return toFileSearch(i)
 	case *conversations.WebSearch:
 		return wire.Item{ID: i.ID, Type: "web_search_call", Status: string(i.Status), Action: toSearchAction(i)}
 	case *conversations.Compaction:
@@ -334,6 +341,8 @@ func FromItem(w *wire.Item) conversations.Item {
 			s.Queries, s.Sources = a.Queries, mapped(a.Sources, func(w *wire.SearchSource) string { return w.URL })
 		}
 		return s
+	case "file_search_call":
+		return fromFileSearch(w)
 	case "compaction":
 		return &conversations.Compaction{ID: w.ID, Sealed: value(w.EncryptedContent)}
 	case "reasoning":
@@ -373,7 +382,7 @@ func toPart(p *conversations.Part) wire.Part {
 	case conversations.InputImage:
 		w.ImageURL = toImageURL(p.Image)
 	case conversations.OutputText:
-		w.Text, w.Annotations, w.Logprobs = &p.Text, []struct{}{}, ToLogprobs(p.Logprobs, true)
+		w.Text, w.Annotations, w.Logprobs = &p.Text, toAnnotations(p.Citations), ToLogprobs(p.Logprobs, true)
 	default:
 		w.Text = &p.Text
 	}
@@ -387,7 +396,8 @@ func fromPart(w *wire.Part) conversations.Part {
 	if w.Filename != nil {
 		inline = &conversations.InlineFile{Name: *w.Filename}
 	}
-	return conversations.Part{Inline: inline, Type: conversations.PartType(w.Type), Text: value(w.Text), FileID: value(w.FileID), Image: fromImageURL(w.ImageURL), Logprobs: FromLogprobs(w.Logprobs)}
+	return conversations.Part{Inline: inline, Type: conversations.PartType(w.Type), Text: value(w.Text), FileID: value(w.FileID), Image: fromImageURL(w.ImageURL), Logprobs: FromLogprobs(w.Logprobs),
+		Citations: fromAnnotations(w.Annotations)}
 }
 
 // fromInlineFile returns the file in a part, nil where it was uploaded.

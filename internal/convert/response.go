@@ -245,6 +245,10 @@ func ToResponseEvent(e *responses.Event, failure func(*fault.Error) *wire.EventE
 	case responses.EventItemAdded, responses.EventItemDone:
 		item := ToItem(e.Item)
 		w.OutputIndex, w.Item = &e.OutputIndex, &item
+	case responses.EventFilesProgress, responses.EventFilesSearching, responses.EventFilesDone:
+	case responses.EventCited:
+		citation := toAnnotation(e.Citation)
+		w.ContentIndex, w.AnnotationIndex, w.Annotation = new(int), &e.Cited, &citation
 	case responses.EventSearchProgress, responses.EventSearching, responses.EventSearchDone:
 		w.SearchStatus = strings.TrimPrefix(w.Type, "response.web_search_call.")
 	case responses.EventError:
@@ -265,6 +269,10 @@ func FromResponseEvent(w *wire.ResponseEvent, failure func(*wire.ErrorObject) *f
 	}
 	if w.Item != nil {
 		e.Item = FromItem(w.Item)
+	}
+	if w.Annotation != nil {
+		citation := fromAnnotation(w.Annotation)
+		e.Citation, e.Cited = &citation, value(w.AnnotationIndex)
 	}
 	if w.Part != nil {
 		part := fromPart(w.Part)

@@ -16,6 +16,7 @@ const (
 	includeLogprobs  = "message.output_text.logprobs"
 	includeReasoning = "reasoning.encrypted_content"
 	includeSources   = "web_search_call.action.sources"
+	includeResults   = "file_search_call.results"
 )
 
 // FromResponseRequest returns what a body of Responses asks for. The error is
@@ -34,6 +35,7 @@ func FromResponseRequest(w *wire.ResponseRequest) (*responses.Request, error) {
 	r.Logprobs = slices.Contains(w.Include, includeLogprobs)
 	r.EncryptedReasoning = slices.Contains(w.Include, includeReasoning)
 	r.SearchSources = slices.Contains(w.Include, includeSources)
+	r.SearchResults = slices.Contains(w.Include, includeResults)
 	r.SafetyIdentifier, r.Truncation = w.SafetyIdentifier, w.Truncation
 	for _, m := range w.ContextManagement {
 		r.Compact, r.CompactThreshold = true, value(m.CompactThreshold)
@@ -81,7 +83,7 @@ func ToResponseRequest(r *responses.Request) *wire.ResponseRequest {
 	if r.Compact {
 		w.ContextManagement = []wire.ContextManagement{{Type: "compaction", CompactThreshold: optional(r.CompactThreshold)}}
 	}
-	for name, wanted := range map[string]bool{includeLogprobs: r.Logprobs, includeReasoning: r.EncryptedReasoning, includeSources: r.SearchSources} {
+	for name, wanted := range map[string]bool{includeLogprobs: r.Logprobs, includeReasoning: r.EncryptedReasoning, includeSources: r.SearchSources, includeResults: r.SearchResults} {
 		if wanted {
 			w.Include = append(w.Include, name)
 		}
@@ -132,6 +134,10 @@ func fromResponseTools(list []wire.ResponseTool, r *responses.Request) error {
 			plain = plain && t.Bare
 		case wire.MCPTool:
 			r.MCP = append(r.MCP, fromMCPTool(t))
+		case wire.FileSearchTool:
+			if err := addFileSearch(t, at, r); err != nil {
+				return err
+			}
 			plain = false
 		case wire.FunctionTool, wire.CustomTool:
 			if err := addCallable(t, "", at, r); err != nil {
@@ -197,6 +203,8 @@ func shownTools(list []wire.ResponseTool) []byte {
 		t := &list[i]
 		if t.Type == "mcp" {
 			w.Raw(shownMCPTool(t))
+		} else if t.Type == "file_search" {
+			w.Raw(shownFileSearch(t))
 		} else if t.Type == "function" {
 			w.Raw(shownFunction(&model.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Strict: t.Strict}))
 		} else {
@@ -243,6 +251,9 @@ func offered(kind, namespace, name string, r *responses.Request) string {
 	if wire.KindOfTool(kind) == wire.SearchTool {
 		return responses.SearchTool().Name
 	}
+	if wire.KindOfTool(kind) == wire.FileSearchTool {
+		return responses.FileSearchTool().Name
+	}
 	return r.Offered(namespace, name)
 }
 
@@ -256,6 +267,10 @@ func toResponseTools(r *responses.Request) []wire.ResponseTool {
 	namespaces := map[string]int{} // places in list
 	for i := range r.Tools {
 		t := &r.Tools[i]
+		if t.Name == responses.FileSearchTool().Name && t.Search {
+			list = append(list, toFileSearchTool(r.FileSearch))
+			continue
+		}
 		if t.Search {
 			list = append(list, wire.ResponseTool{ToolFields: wire.ToolFields{Type: searchType(r.SearchType)}})
 			continue

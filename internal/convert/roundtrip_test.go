@@ -325,7 +325,8 @@ func outputItems(f *filler) []conversations.Item {
 	file := conversations.Part{Type: conversations.InputFile, FileID: f.text("file_%d")}
 	picture := conversations.Part{Type: conversations.InputImage, Image: &model.Image{MediaType: "image/png", Data: []byte(f.text("%d"))}}
 	inline := conversations.Part{Type: conversations.InputFile, Inline: &conversations.InlineFile{Name: f.text("n%d")}}
-	said := conversations.Part{Type: conversations.OutputText, Text: f.text("text %d"), Logprobs: []model.Logprob{fill[model.Logprob](f)}}
+	said := conversations.Part{Type: conversations.OutputText, Text: f.text("text %d"), Logprobs: []model.Logprob{fill[model.Logprob](f)},
+		Citations: []conversations.Citation{fill[conversations.Citation](f)}}
 	return []conversations.Item{
 		&conversations.Message{ID: f.text("msg_%d"), Status: conversations.Completed, Role: model.Assistant, Phase: conversations.FinalAnswer, Content: []conversations.Part{text, file, picture, inline, said}},
 		&conversations.FunctionCall{ID: f.text("fc_%d"), Status: conversations.InProgress, CallID: f.text("c%d"), Namespace: f.text("ns%d"), Name: f.text("n%d"), Arguments: f.text("{%d}")},
@@ -333,6 +334,8 @@ func outputItems(f *filler) []conversations.Item {
 		&conversations.FunctionCallOutput{ID: f.text("fco_%d"), CallID: f.text("c%d"), Output: f.text("out %d")},
 		&conversations.FunctionCallOutput{ID: f.text("fco_%d"), CallID: f.text("c%d"), Content: []conversations.Part{text, file, picture, inline}, Custom: true},
 		&conversations.WebSearch{ID: f.text("ws_%d"), Status: conversations.Completed, Queries: []string{f.text("q%d"), f.text("q%d")}, Sources: []string{f.text("http://%d")}},
+		&conversations.FileSearch{ID: f.text("fs_%d"), Status: conversations.Completed, Queries: []string{f.text("q%d")}, Shown: true, Passages: []conversations.Passage{
+			{File: f.text("file_%d"), Filename: f.text("n%d"), Score: 0.5, Text: f.text("text %d"), Attributes: map[string]any{"a": "b", "c": 1.5, "d": true}, Page: 3, Headings: []string{f.text("h%d")}}}},
 		&conversations.Compaction{ID: f.text("cmp_%d"), Sealed: f.text("sealed %d")},
 		&conversations.Reasoning{ID: f.text("rs_%d"), Sealed: f.text("sealed %d")},
 		&conversations.MCPListTools{ID: f.text("mcpl_%d"), Server: f.text("s%d"), Error: f.text("why %d"), Tools: []conversations.MCPTool{
@@ -351,7 +354,7 @@ func TestResponseRequestsArrive(t *testing.T) {
 	plain := func(r *responses.Request) {
 		r.Moderate = "both"
 		r.Format.Type, r.ToolChoice = model.FormatSchema, model.ToolChoice{Mode: model.ToolRequired}
-		r.AllowedTools, r.ToolAliases, r.ShownTools, r.ShownToolChoice = nil, nil, nil, nil
+		r.AllowedTools, r.ToolAliases, r.ShownTools, r.ShownToolChoice, r.FileSearch = nil, nil, nil, nil, nil
 		r.MCP, r.MCPChoice, r.AllowedMCP = nil, nil, nil
 		r.Tools, r.SearchType = []model.Tool{{Name: "f", Description: "d", Parameters: json.RawMessage(`{"a":1}`), Strict: true}, responses.SearchTool()}, responses.WebSearch
 	}
@@ -373,7 +376,7 @@ func TestResponseRequestsArrive(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Tools, r.ToolChoice, r.AllowedTools, r.ToolAliases, r.SearchType = made.Tools, made.ToolChoice, made.AllowedTools, made.ToolAliases, made.SearchType
-			r.ShownTools, r.ShownToolChoice = made.ShownTools, made.ShownToolChoice
+			r.ShownTools, r.ShownToolChoice, r.FileSearch = made.ShownTools, made.ShownToolChoice, made.FileSearch
 			r.MCP, r.MCPChoice, r.AllowedMCP = made.MCP, made.MCPChoice, made.AllowedMCP
 		}
 	}
@@ -384,13 +387,15 @@ func TestResponseRequestsArrive(t *testing.T) {
 		}
 		return r
 	}
-	request(t, convert.ToResponseRequest, again, ".Continuation.Input.Value.Hosted .Input.Text .Stream .StreamOptions .Unused .Conversation.Value .Tools.ToolFields.Format .Tools.ToolFields.Tools .Tools.Sent .Tools.Bare .Input.Value.InputPartFields .Continuation.Input.Text .Continuation.Conversation.Value "+
+	request(t, convert.ToResponseRequest, again, ".Continuation.Input.Value.Hosted .Input.Text .Stream .StreamOptions .Unused .Conversation.Value .Tools.ToolFields.Format .Tools.ToolFields.Tools .Tools.ToolFields.VectorStoreIDs .Tools.ToolFields.Filters .Tools.ToolFields.MaxNumResults .Tools.ToolFields.RankingOptions .Tools.Sent .Tools.Bare .Input.Value.InputPartFields .Continuation.Input.Text .Continuation.Conversation.Value "+
 		".Continuation.Input.Value.Content.Text .Continuation.Input.Value.Output.Value.InputPartFields.Refusal .Continuation.Input.Value.Content.Value.InputPartFields.Refusal .Continuation.Input.Value.InputPartFields .ToolChoice.Value.Mode .ToolChoice.Value.Tools .ToolChoice.Value.Namespace .ToolChoice.Value.ServerLabel",
 		fill(f, plain),
 		fill(f, plain, func(r *responses.Request) { r.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: "f"} }),
 		fill(f, tools(`{"input":"x","tools":[{"type":"function","name":"f"},{"type":"custom","name":"c","description":"d","format":{"type":"grammar","syntax":"lark","definition":"x"}},
 			{"type":"namespace","name":"ns","tools":[{"type":"function","name":"g"}]},{"type":"web_search","user_location":{}},{"type":"shell"}],
 			"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"},{"type":"function","name":"g","namespace":"ns"}]}}`)),
+		fill(f, tools(`{"input":"x","tools":[{"type":"file_search","vector_store_ids":["vs_1"],"filters":{"type":"eq","key":"a","value":1},"max_num_results":3,
+			"ranking_options":{"ranker":"auto","score_threshold":0.5}}],"tool_choice":{"type":"file_search"}}`)),
 		fill(f, tools(`{"input":"x","tools":[{"type":"custom","name":"c"}],"tool_choice":{"type":"custom","name":"c"}}`)),
 		fill(f, tools(`{"input":"x","tools":[{"type":"mcp","server_label":"s","server_url":"https://s","server_description":"d","authorization":"a","headers":{"x":"y","z":"1"},
 			"allowed_tools":{"tool_names":["a"],"read_only":true},"require_approval":{"always":{"read_only":false},"never":{"tool_names":["a"]}}},{"type":"mcp","server_label":"t","require_approval":"never"}],
@@ -458,6 +463,8 @@ func TestResponseEventsArrive(t *testing.T) {
 		{Type: responses.EventInputDone, Sequence: 1, OutputIndex: 2, ItemID: "i", Text: "a"},
 		{Type: responses.EventItemAdded, Sequence: 1, OutputIndex: 2, Item: item},
 		{Type: responses.EventItemDone, Sequence: 1, OutputIndex: 2, Item: item},
+		{Type: responses.EventCited, Sequence: 1, OutputIndex: 2, ItemID: "i", Citation: &conversations.Citation{File: "f", Filename: "n", Index: 3}, Cited: 1},
+		{Type: responses.EventFilesSearching, Sequence: 1, OutputIndex: 2, ItemID: "i"},
 		{Type: responses.EventSearching, Sequence: 1, OutputIndex: 2, ItemID: "i"},
 		{Type: responses.EventError, Sequence: 1, Error: &fault.Error{Code: "c", Message: "m", Param: "p"}},
 		{Type: responses.EventCompleted, Sequence: 1, Response: convert.FromResponse(convert.ToResponse(response))},

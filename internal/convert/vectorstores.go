@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/wire"
 	"github.com/seed-506d8e5d/svc/vectorstores"
 )
@@ -135,11 +134,7 @@ func FromSearchRequest(w *wire.SearchRequest) (q vectorstores.Query, err error) 
 		return q, err
 	}
 	q.Threshold = w.RankingOptions.ScoreThreshold
-	switch w.RankingOptions.Ranker {
-	case "", "auto", "none", "default-2024-11-15":
-		return q, nil
-	}
-	return q, fault.Invalidf("ranking_options.ranker", "ranking_options.ranker must be one of none, auto, default-2024-11-15.")
+	return q, checkRanker(w.RankingOptions.Ranker, "ranking_options.ranker")
 }
 
 // FromFilters returns a filter. The error is Invalid.

@@ -6,7 +6,7 @@ import "encoding/json"
 type Item struct {
 	ID     string `json:"id,omitempty" api:"required"`
 	Type   string `json:"type"`
-	Status string `json:"status,omitempty" of:"message function_call custom_tool_call function_call_output custom_tool_call_output web_search_call mcp_call" api:"enum=in_progress|completed|incomplete|failed"`
+	Status string `json:"status,omitempty" of:"message function_call custom_tool_call function_call_output custom_tool_call_output web_search_call file_search_call mcp_call" api:"enum=in_progress|completed|incomplete|failed"`
 
 	Role    string `json:"role,omitempty" of:"message" api:"required,enum=user|assistant|system"`
 	Phase   string `json:"phase,omitempty" of:"message" api:"enum=commentary|final_answer"`
@@ -26,6 +26,9 @@ type Item struct {
 	Approve           *bool           `json:"approve,omitempty" of:"mcp_approval_response" api:"required"`
 	Reason            **string        `json:"reason,omitempty" of:"mcp_approval_response" api:"required"`
 
+	Queries []string        `json:"queries,omitzero" of:"file_search_call" api:"required,most=5"`
+	Results json.RawMessage `json:"results,omitempty" of:"file_search_call" api:"required,types=array|null" doc:"A list of FoundChunk with include file_search_call.results; null without."`
+
 	Action *SearchAction `json:"action,omitempty" of:"web_search_call" api:"required"`
 
 	Summary          []struct{} `json:"summary,omitzero" of:"reasoning" api:"required" doc:"Always empty."`
@@ -34,13 +37,32 @@ type Item struct {
 
 // Part is a piece of an item's content.
 type Part struct {
-	Type        string     `json:"type"`
-	Text        *string    `json:"text,omitempty" of:"input_text output_text" api:"required"`
-	Annotations []struct{} `json:"annotations,omitzero" of:"output_text" api:"required" doc:"Always empty."`
-	Logprobs    []Logprob  `json:"logprobs,omitzero" of:"output_text" api:"required" doc:"Empty unless include asks for them."`
-	FileID      *string    `json:"file_id,omitempty" of:"input_file"`
-	Filename    *string    `json:"filename,omitempty" of:"input_file" doc:"Of a file that came with its message, in place of file_id: its text is kept, and its bytes are not."`
-	ImageURL    *ImageURL  `json:"image_url,omitempty" of:"input_image" api:"required" doc:"A data URL."`
+	Type        string       `json:"type"`
+	Text        *string      `json:"text,omitempty" of:"input_text output_text" api:"required"`
+	Annotations []Annotation `json:"annotations,omitzero" of:"output_text" api:"required" doc:"Which files the text is from, where files were searched."`
+	Logprobs    []Logprob    `json:"logprobs,omitzero" of:"output_text" api:"required" doc:"Empty unless include asks for them."`
+	FileID      *string      `json:"file_id,omitempty" of:"input_file"`
+	Filename    *string      `json:"filename,omitempty" of:"input_file" doc:"Of a file that came with its message, in place of file_id: its text is kept, and its bytes are not."`
+	ImageURL    *ImageURL    `json:"image_url,omitempty" of:"input_image" api:"required" doc:"A data URL."`
+}
+
+// Annotation says that a place in a text is from a file.
+type Annotation struct {
+	Type     string `json:"type" api:"const=file_citation"`
+	FileID   string `json:"file_id"`
+	Filename string `json:"filename"`
+	Index    int    `json:"index" doc:"How many characters of the text are before the place."`
+}
+
+// FoundChunk is a chunk of a file that a search has found.
+type FoundChunk struct {
+	FileID     string                `json:"file_id"`
+	Filename   string                `json:"filename"`
+	Score      float64               `json:"score"`
+	Text       string                `json:"text"`
+	Attributes VectorStoreAttributes `json:"attributes"`
+	Page       *int                  `json:"page,omitempty"`
+	Headings   []string              `json:"headings,omitempty"`
 }
 
 // SearchAction is what a search looked for and found.

@@ -37,7 +37,7 @@ var (
 		Response{}, Compacted{}, ResponseEvent{}, List[Item]{}, ChatCompletion{}, List[ChatCompletion]{}, ChatChunk{}, List[StoredMessage]{}, TextCompletion{},
 		MessagesMessage{}, MessagesTokens{}, MessagesModels{}, MessagesError{},
 		Conversation{}, List[File]{}, List[Batch]{}, BatchLine{},
-		List[VectorStore]{}, List[VectorStoreFile]{}, VectorStoreContent{}, FileBatch{}, SearchResults{},
+		List[VectorStore]{}, List[VectorStoreFile]{}, VectorStoreContent{}, FileBatch{}, SearchResults{}, FoundChunk{},
 		List[WebhookEndpoint]{}, List[WebhookDelivery]{}, WebhookTest{}, WebhookEventTypes{}, WebhookEvent{}, List[Organization]{}, List[UsageRecord]{}, List[APIKey]{}, List[AuditEntry]{}, Status{}, Error{}, DecisionError{},
 	}
 

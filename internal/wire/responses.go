@@ -31,7 +31,7 @@ type ResponseRequest struct {
 	Reasoning       *ReasoningOptions `json:"reasoning,omitempty"`
 	Format          *TextOptions      `json:"text,omitempty"`
 
-	Include           []string            `json:"include,omitempty" doc:"message.output_text.logprobs adds log-probabilities, reasoning.encrypted_content items of type reasoning, web_search_call.action.sources the pages that searches found; others add nothing."`
+	Include           []string            `json:"include,omitempty" doc:"message.output_text.logprobs adds log-probabilities, reasoning.encrypted_content items of type reasoning, web_search_call.action.sources the pages that searches found, file_search_call.results the passages; others add nothing."`
 	SafetyIdentifier  string              `json:"safety_identifier,omitempty" doc:"Echoed."`
 	ContextManagement []ContextManagement `json:"context_management,omitempty" api:"most=1"`
 	Truncation        string              `json:"truncation,omitempty" api:"notempty,enum=auto|disabled" doc:"auto: the oldest items are left out of a prompt that is too long for the model."`

@@ -14,14 +14,15 @@ type ToolKind int
 
 // The kinds of tools.
 const (
-	UnknownTool   ToolKind = iota // an error: nobody knows it
-	FunctionTool                  // offered as it is
-	CustomTool                    // offered as a function with one string
-	NamespaceTool                 // its functions are offered under qualified names
-	SearchTool                    // run here
-	MCPTool                       // a server, whose tools are run here
-	OmittedTool                   // run nowhere: the model may do without it
-	RefusedTool                   // an error: the answer would be another one without it
+	UnknownTool    ToolKind = iota // an error: nobody knows it
+	FunctionTool                   // offered as it is
+	CustomTool                     // offered as a function with one string
+	NamespaceTool                  // its functions are offered under qualified names
+	SearchTool                     // run here
+	FileSearchTool                 // likewise
+	MCPTool                        // a server, whose tools are run here
+	OmittedTool                    // run nowhere: the model may do without it
+	RefusedTool                    // an error: the answer would be another one without it
 )
 
 // KindOfTool is the one table of the types.
@@ -35,7 +36,9 @@ func KindOfTool(kind string) ToolKind {
 		return NamespaceTool
 	case "image_generation", "tool_search", "programmatic_tool_calling", "local_shell", "shell", "apply_patch":
 		return OmittedTool
-	case "file_search", "code_interpreter":
+	case "file_search":
+		return FileSearchTool
+	case "code_interpreter":
 		return RefusedTool
 	case "mcp":
 		return MCPTool
@@ -75,9 +78,13 @@ type ToolFields struct {
 	Authorization     string          `json:"authorization,omitempty" of:"mcp" doc:"An access token for the server. It is not stored and not shown."`
 	Headers           json.RawMessage `json:"headers,omitempty" of:"mcp" api:"object" doc:"Headers of requests to the server. They are not stored and not shown."`
 
-	ConnectorID    Ignored `json:"connector_id,omitzero" of:"mcp" refused:"is not supported: name the server with server_url or by the label that the operator has given it"`
-	TunnelID       Ignored `json:"tunnel_id,omitzero" of:"mcp" refused:"is not supported: name the server with server_url or by the label that the operator has given it"`
-	AllowedCallers Ignored `json:"allowed_callers,omitzero" of:"mcp" harmless:"the model alone calls tools"`
+	ConnectorID    Ignored         `json:"connector_id,omitzero" of:"mcp" refused:"is not supported: name the server with server_url or by the label that the operator has given it"`
+	TunnelID       Ignored         `json:"tunnel_id,omitzero" of:"mcp" refused:"is not supported: name the server with server_url or by the label that the operator has given it"`
+	AllowedCallers Ignored         `json:"allowed_callers,omitzero" of:"mcp" harmless:"the model alone calls tools"`
+	VectorStoreIDs []string        `json:"vector_store_ids,omitempty" of:"file_search" api:"required,first=11" doc:"Up to 10 stores that are searched."`
+	Filters        json.RawMessage `json:"filters,omitempty" of:"file_search" api:"object" doc:"As in a search of a store."`
+	MaxNumResults  *int            `json:"max_num_results,omitempty" of:"file_search" api:"min=1,max=50,default=20"`
+	RankingOptions *SearchRanking  `json:"ranking_options,omitempty" of:"file_search"`
 
 	UserLocation Ignored `json:"user_location,omitzero" harmless:"the search service knows no places"`
 	ContextSize  Ignored `json:"search_context_size,omitzero" harmless:"a search brings what the model reads of it"`
@@ -135,6 +142,9 @@ func (t *ResponseTool) check(n *jsonin.Node, kind ToolKind) {
 	}
 	if kind == MCPTool {
 		t.checkMCP(n)
+		return
+	}
+	if kind == FileSearchTool {
 		return
 	}
 	if name := n.Field("name"); name.Absent() {
@@ -208,7 +218,7 @@ func checkChosen(n *jsonin.Node) {
 		if name.Absent() {
 			name.Fail("is required")
 		}
-	case SearchTool, MCPTool:
+	case SearchTool, FileSearchTool, MCPTool:
 	case OmittedTool:
 		kind.Fail("is %q, which this service does not run: it cannot be demanded", kind.Text())
 	default:
