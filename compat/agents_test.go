@@ -12,14 +12,18 @@ import (
 
 // TestRequestsOfAgents sends requests as agents have sent them, with nothing but
 // long texts cut, and holds what the model is sent to the history in them: every
-// call is there, and every output behind it.
+// call is there, and every output behind it. Either interface takes all of them.
 func TestRequestsOfAgents(t *testing.T) {
+	eachInterface(t, testRequestsOfAgents)
+}
+
+func testRequestsOfAgents(t *testing.T, open bool) {
 	files, err := filepath.Glob("testdata/agents/*.json")
 	check(t, err)
-	if len(files) < 38 {
+	if len(files) < 40 {
 		t.Fatalf("there are only %d requests", len(files))
 	}
-	g := newGallery(t)
+	g := newGallery(t, open)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			body, err := os.ReadFile(file)
@@ -27,6 +31,9 @@ func TestRequestsOfAgents(t *testing.T) {
 			path := "/responses"
 			if strings.HasSuffix(file, ".chat.json") {
 				path = "/chat/completions"
+			}
+			if strings.HasSuffix(file, ".messages.json") {
+				path = "/messages?beta=true"
 			}
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+path, strings.NewReader(string(body)))
 			check(t, err)
@@ -36,7 +43,7 @@ func TestRequestsOfAgents(t *testing.T) {
 			defer res.Body.Close()
 			answer, err := io.ReadAll(res.Body)
 			check(t, err)
-			if res.StatusCode != http.StatusOK || strings.Contains(string(answer), `"response.failed"`) || strings.Contains(string(answer), `"status":"failed"`) {
+			if res.StatusCode != http.StatusOK || strings.Contains(string(answer), "event: error") || strings.Contains(string(answer), `"response.failed"`) || strings.Contains(string(answer), `"status":"failed"`) {
 				t.Fatalf("got %d %s", res.StatusCode, answer)
 			}
 			sent := g.models.sent()
@@ -56,6 +63,7 @@ func countCalls(t *testing.T, body []byte) (calls, outputs int) {
 		Input    json.RawMessage
 		Messages []struct {
 			Role      string
+			Content   json.RawMessage
 			ToolCalls []any `json:"tool_calls"`
 		}
 	}
@@ -64,6 +72,16 @@ func countCalls(t *testing.T, body []byte) (calls, outputs int) {
 		calls += len(m.ToolCalls)
 		if m.Role == "tool" {
 			outputs++
+		}
+		var blocks []struct{ Type string }
+		_ = json.Unmarshal(m.Content, &blocks) // a text has none
+		for _, b := range blocks {
+			switch b.Type {
+			case "tool_use":
+				calls++
+			case "tool_result":
+				outputs++
+			}
 		}
 	}
 	var items []struct{ Type string }

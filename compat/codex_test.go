@@ -43,10 +43,12 @@ func fiveSteps(work string) string {
 }
 
 // TestCodex gives codex a task of five steps, over HTTP and over a WebSocket.
-func TestCodex(t *testing.T) {
+func TestCodex(t *testing.T) { eachInterface(t, testCodex) }
+
+func testCodex(t *testing.T, open bool) {
 	for name, provider := range map[string]string{"http": "", "websocket": "supports_websockets = true"} {
 		t.Run(name, func(t *testing.T) {
-			g := newGallery(t)
+			g := newGallery(t, open)
 			work := t.TempDir()
 			out := g.codex(t, t.TempDir(), work, "", provider, fiveSteps(work))
 			if !strings.Contains(out, "All five steps are done.") {
@@ -66,7 +68,7 @@ func TestCodex(t *testing.T) {
 
 // TestCodexCompacts has codex shorten a history that it goes on with.
 func TestCodexCompacts(t *testing.T) {
-	g := newGallery(t)
+	g := newGallery(t, false)
 	home, work := t.TempDir(), t.TempDir()
 	g.codex(t, home, work, "", "", `SCRIPT:{"steps":[],"final":"The first is done."}`)
 	out := g.codex(t, home, work, "model_auto_compact_token_limit = 2000", "", "resume", "--last", `SCRIPT:{"steps":[],"final":"The second is done."}`)

@@ -39,7 +39,15 @@ type gallery struct {
 // writes none.
 var record = os.Getenv("SVC_COMPAT_RECORD")
 
-func newGallery(t *testing.T) *gallery {
+// eachInterface runs a test with the strict and with the open interface.
+func eachInterface(t *testing.T, test func(t *testing.T, open bool)) {
+	t.Helper()
+	for name, open := range map[string]bool{"strict": false, "open": true} {
+		t.Run(name, func(t *testing.T) { test(t, open) })
+	}
+}
+
+func newGallery(t *testing.T, open bool) *gallery {
 	t.Helper()
 	g := &gallery{models: newScripted(t)}
 	targets := []openai.Target{{Server: &openai.Server{URL: g.models.URL + "/v1"}}}
@@ -49,7 +57,7 @@ func newGallery(t *testing.T) *gallery {
 	}})
 	check(t, err)
 	t.Cleanup(func() { backend.Close() })
-	g.serve(t, svc.Options{Backend: backend, AnyItems: true})
+	g.serve(t, svc.Options{Backend: backend, AnyItems: true, Open: open})
 	return g
 }
 
@@ -144,11 +152,13 @@ func nodeBinary(t *testing.T) string {
 }
 
 // TestNode runs each client's case. None is skipped: what is missing fails.
-func TestNode(t *testing.T) {
+func TestNode(t *testing.T) { eachInterface(t, testNode) }
+
+func testNode(t *testing.T, open bool) {
 	node := nodeBinary(t)
 	for _, name := range []string{"openai", "openai6", "openai4", "ai-sdk", "agents", "langchain", "anthropic"} {
 		t.Run(name, func(t *testing.T) {
-			g := newGallery(t)
+			g := newGallery(t, open)
 			out := g.run(t, node, "cases/"+name+".mjs")
 			if !strings.Contains(out, "ok: "+name) {
 				t.Errorf("the case did not come to its end:\n%s", out)
