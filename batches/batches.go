@@ -71,6 +71,12 @@ type Options struct {
 	// of concurrent requests bounds them, too.
 	LinesOfOrganization int
 
+	// Lines returns how many lines to a model this process should have under way at
+	// once, 0 for any number. Where they are more than its server takes, lines that
+	// share the beginning of a prompt lose what the server has cached of it to the
+	// lines between them. nil is any number of every model.
+	Lines func(model string) int
+
 	// Ended writes in the transaction that ends a batch; kind is "batch.completed" or
 	// another event of that form. nil writes nothing.
 	Ended func(tx storage.Tx, kind, id string) error
@@ -92,6 +98,7 @@ type Service struct {
 	stopping map[string]bool           // batches whose lines are not to begin any more
 	workers  map[storage.Namespace]int // that work for an organization
 	total    int                       // workers of all
+	segments map[string]int            // that run, by the model of their batch
 	limits   map[storage.Namespace]int // of the lines of organizations, where they are known
 	hungry   map[storage.Namespace]bool
 	resting  map[storage.Namespace]time.Time // until when nothing begins for an organization
@@ -100,10 +107,13 @@ type Service struct {
 // New returns a Service, which runs nothing before [Service.Start].
 func New(o Options) *Service {
 	o.Workers = cmp.Or(o.Workers, defaultWorkers)
+	if o.Lines == nil {
+		o.Lines = func(string) int { return 0 }
+	}
 	return &Service{
 		o: o, organizations: roster.Roster{Store: o.Store, Prefix: organizationPrefix}, wake: make(chan struct{}, 1), stop: func() {},
 		busy: map[string]bool{}, stopping: map[string]bool{}, workers: map[storage.Namespace]int{},
-		limits: map[storage.Namespace]int{}, hungry: map[storage.Namespace]bool{}, resting: map[storage.Namespace]time.Time{},
+		segments: map[string]int{}, limits: map[storage.Namespace]int{}, hungry: map[storage.Namespace]bool{}, resting: map[storage.Namespace]time.Time{},
 	}
 }
 

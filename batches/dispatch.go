@@ -231,7 +231,7 @@ func (s *Service) claim(ctx context.Context, ns storage.Namespace, id string) (t
 		}
 		if r.Status == InProgress && !s.expired(r) {
 			free, open, err := s.freeSegment(tx, id)
-			if err != nil || open && free == nil {
+			if err != nil || open && (free == nil || !s.room(r.Model)) {
 				return err
 			}
 			if free != nil {
@@ -259,7 +259,18 @@ func (s *Service) claim(ctx context.Context, ns storage.Namespace, id string) (t
 	s.busy[t.name()] = true
 	s.total++
 	s.workers[ns]++
+	if t.segment != nil {
+		s.segments[t.record.Model]++
+	}
 	return t, nil
+}
+
+// room reports whether one more segment may run that is for a model.
+func (s *Service) room(model string) bool {
+	most := s.o.Lines(model)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return most == 0 || s.segments[model] < most
 }
 
 // taken reports whether work with an owner is being done.
@@ -320,6 +331,11 @@ func (s *Service) release(t *task) {
 	defer s.mu.Unlock()
 	delete(s.busy, t.name())
 	s.total--
+	if model := t.record.Model; t.segment != nil {
+		if s.segments[model]--; s.segments[model] == 0 {
+			delete(s.segments, model)
+		}
+	}
 	if s.workers[t.ns]--; s.workers[t.ns] == 0 {
 		delete(s.workers, t.ns)
 	}

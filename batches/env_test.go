@@ -44,6 +44,7 @@ type options struct {
 	backend model.Backend
 
 	perOrganization int
+	lines           int // to a model
 }
 
 func newEnv(t *testing.T, o options, answers ...modeltest.Answer) *env {
@@ -71,6 +72,7 @@ func newEnv(t *testing.T, o options, answers ...modeltest.Answer) *env {
 	e.batches = batches.New(batches.Options{
 		Store: parts.Store, Cluster: parts.Cluster, Accounts: parts.Accounts, Files: parts.Files, Now: parts.Now, NewID: parts.NewID, Log: log,
 		Price: o.price, Workers: o.workers, LinesOfOrganization: o.perOrganization,
+		Lines: func(string) int { return o.lines },
 		Model: func(ctx context.Context, caller svc.Caller, id string) error {
 			_, err := service.Model(ctx, caller, id)
 			return err

@@ -3,6 +3,7 @@ package batches_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,6 +66,7 @@ func TestLinesOfAnOrganization(t *testing.T) {
 	}{
 		"the workers":                    {options{workers: 4}, 0, 4},
 		"the limit of all organizations": {options{workers: 4, perOrganization: 3}, 0, 3},
+		"what the model's server takes":  {options{workers: 4, lines: 2}, 0, 2},
 		"its own limit":                  {options{workers: 4, perOrganization: 3}, 2, 2},
 		"its own limit is higher":        {options{workers: 4, perOrganization: 3}, 9, 3},
 	} {
@@ -145,5 +147,40 @@ func TestARevokedKey(t *testing.T) {
 		is.True(done >= 9)
 		is.True(strings.Contains(missing[0], `"response":null,"error":{"code":"batch_failed",`))
 		is.Equal(e.events, []string{"batch.failed " + id})
+	})
+}
+
+// TestLinesThatAreAlikeRunOneAfterTheOther holds that of 1,000 lines about ten states,
+// in order, no two about one state run at once, and that no other runs between them in
+// the same place.
+func TestLinesThatAreAlikeRunOneAfterTheOther(t *testing.T) {
+	bubble(t, options{workers: 4}, func(t *testing.T, e *env) {
+		is := is.New(t)
+		var mu sync.Mutex
+		running, changes, last := map[byte]bool{}, 0, map[byte]time.Time{}
+		e.script.Respond = func(req *model.Request) modeltest.Answer {
+			state := string(req.Messages[0].Parts[0].(model.Text))[0]
+			mu.Lock()
+			if running[state] {
+				t.Errorf("two lines about state %c run at once", state)
+			}
+			running[state] = true
+			if time.Since(last[state]) > 5*time.Second { // it has waited for others
+				changes++
+			}
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			running[state], last[state] = false, time.Now()
+			return said("yes")
+		}
+		var lines []string
+		for i := range 1000 {
+			lines = append(lines, ask(fmt.Sprint(i), strings.Repeat(string(rune('a'+i/100)), 500)+fmt.Sprint(" question ", i)))
+		}
+		b := e.ended(e.create(chat, lines...))
+		is.Equal(b["request_counts"], map[string]any{"total": 1000.0, "completed": 1000.0, "failed": 0.0})
+		is.Equal(changes, 10) // each state begins once
 	})
 }

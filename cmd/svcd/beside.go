@@ -25,7 +25,7 @@ func (c config) beside(service *svc.Service) *beside {
 	b := &beside{
 		batches: batches.New(batches.Options{
 			Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log,
-			Price: c.models.batchPrice, Workers: c.models.batchLines, LinesOfOrganization: c.models.batchShare, Ended: webhooks.Outbox{}.Put,
+			Price: c.models.batchPrice, Workers: c.models.batchLines, LinesOfOrganization: c.models.batchShare, Lines: c.models.linesTo, Ended: webhooks.Outbox{}.Put,
 			Model: func(ctx context.Context, caller svc.Caller, id string) error {
 				_, err := service.Model(ctx, caller, id)
 				return err

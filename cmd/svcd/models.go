@@ -212,6 +212,31 @@ func (d *decoder) models(root *jsonin.Node) models {
 	return m
 }
 
+// linesTo is how many lines of batches to a model should be under way at once: as many
+// as its first server takes of work that nobody waits for, 0 for any number.
+func (m *models) linesTo(id string) int {
+	if m.options == nil {
+		return 0
+	}
+	if alias, ok := m.aliases[id]; ok {
+		id = alias
+	}
+	at := slices.IndexFunc(m.options.Models, func(one openai.Model) bool { return one.Info.ID == id })
+	var one *openai.Model
+	switch {
+	case at >= 0:
+		one = &m.options.Models[at]
+	case m.options.Others != nil:
+		one = m.options.Others
+	default:
+		return 0
+	}
+	if len(one.Targets) == 0 || one.Targets[0].Server.Concurrency == 0 {
+		return 0
+	}
+	return max(one.Targets[0].Server.Concurrency-1, 1)
+}
+
 func (d *decoder) server(n *jsonin.Node) *openai.Server {
 	only(n, "url", "key", "key_env", "token_limit", "top_logprobs", "concurrency", "queue_wait",
 		"connect_timeout", "first_token_timeout", "between_tokens_timeout")

@@ -76,6 +76,11 @@ func TestParseModels(t *testing.T) {
 	if got.options.Models[0].Targets[0].Server != got.options.Models[1].Targets[0].Server {
 		t.Error("models on one server do not share it")
 	}
+	for id, want := range map[string]int{"svc-preview": 63, "other": 0} {
+		if n := got.linesTo(id); n != want {
+			t.Errorf("%s takes %d lines of batches, want %d", id, n, want)
+		}
+	}
 }
 
 func TestConfigIsRefused(t *testing.T) {
