@@ -19,6 +19,9 @@ func serveDouble() error {
 		fmt.Fprint(w, `{"object":"list","data":[{"id":"double","object":"model"}]}`)
 	})
 	mux.HandleFunc("POST /v1/chat/completions", complete)
+	cache := &promptCache{}
+	mux.Handle("/cached/v1/", http.StripPrefix("/cached", cache.before(mux)))
+	mux.HandleFunc("GET /cached", cache.counts)
 	return serve(mux)
 }
 

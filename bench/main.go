@@ -10,9 +10,10 @@
 //	go run . -only chat -profile F       svcd's CPU profile of ten seconds of it
 //	go run . -only hostile               turns of one organization beside loads of another
 //	go run . -only hostile -svcd FILE    the same of an svcd that was built before
+//	go run . -only batches               what batches cost, and what others notice of them
 //
 // The processes are in process.go, the model server in double.go, and what is
-// measured in scenarios.go and documents.go.
+// measured in scenarios.go, documents.go, hostile.go and batch.go.
 package main
 
 import (
@@ -97,6 +98,7 @@ func run() error {
 		{"observation", func() error { return b.observation(dir) }},
 		{"memory", b.openStreams},
 		{"hostile", b.hostile},
+		{"batches", func() error { return b.batches(dir, program) }},
 	} {
 		if *only != "" && more.name != *only {
 			continue

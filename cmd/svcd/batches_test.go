@@ -56,7 +56,7 @@ func batchSurvivesKills(t *testing.T, c *cluster) {
 		if b, err = here().Batch(ctx, client.Caller{}, b.ID); err != nil {
 			t.Fatal(err)
 		}
-		if time.Since(began) > patience+time.Duration(*batchKills)*time.Second {
+		if time.Since(began) > patience+time.Duration(*batchKills)*5*time.Second {
 			t.Fatalf("the batch is %s with %d of %d lines", b.Status, b.Completed, b.Total)
 		}
 	}
