@@ -13,6 +13,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/openai"
+	"github.com/seed-506d8e5d/svc/responses/mcptools"
 )
 
 const wholeConfig = `{
@@ -69,6 +70,7 @@ func TestParseModels(t *testing.T) {
 		},
 		prices:        map[string]accounts.Prices{"svc-preview": prices},
 		defaultPrices: &defaults,
+		mcp:           mcptools.Options{Servers: map[string]mcptools.Server{}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
