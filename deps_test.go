@@ -21,7 +21,7 @@ const module = "github.com/seed-506d8e5d/svc"
 var edges = map[string][]string{
 	"cmd/svcd": {"", "batches", "vectorstores", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "mcpserver", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
 		"responses", "responses/mcptools",
-		"files", "signon", "telemetry", "webhooks", "internal/background"},
+		"decisions", "files", "guard", "signon", "telemetry", "webhooks", "internal/background"},
 	"cmd/svcd/internal/cli": {"accounts", "batches", "client", "decisions", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
 		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
 	"console":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "fault", "files", "model", "responses", "httpapi", "internal/convert", "internal/jsonout", "internal/seal", "signon", "webhooks"},

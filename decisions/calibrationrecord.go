@@ -64,6 +64,7 @@ type (
 
 	canaryRecord struct {
 		State string    `json:"state"`
+		JSON  bool      `json:"json,omitempty"`
 		P     []float64 `json:"p"`
 	}
 )

@@ -33,7 +33,7 @@ func TestStoredCalibrations(t *testing.T) {
 		Thresholds:  []calibration.Threshold{{Error: 0.1, Confidence: 0.9, Coverage: 0.5}},
 		Reliability: []calibration.Bin{{To: 0.5, Count: 3, Mean: 0.25, Right: 0.75}},
 		CreatedAt:   1700000000, Orders: 2,
-		key: "k/q/svc-snap-preview 89", canaries: []canary{{"x", []float64{0.25, 0.75}}},
+		key: "k/q/svc-snap-preview 89", canaries: []canary{{State: "x", P: []float64{0.25, 0.75}}},
 	}
 	is := is.New(t)
 	f := newFixture(t, &modeltest.Script{})

@@ -154,18 +154,17 @@ func (s *Service) Calibrate(ctx context.Context, c accounts.Caller, n *NewCalibr
 }
 
 // labelled validates rows.
-func labelled(q *question, rows []LabelledRow) (states []string, rights []int, err error) {
+func labelled(q *question, rows []LabelledRow) (states []json.RawMessage, rights []int, err error) {
 	for i, row := range rows {
 		path := "rows/" + strconv.Itoa(i)
-		state, err := parseState(row.State)
-		if err != nil {
+		if _, err := parseState(row.State); err != nil {
 			return nil, nil, invalid(path+"/state", "must be a string, an object or an array")
 		}
 		right, err := q.find(path+"/answer", row.Answer)
 		if err != nil {
 			return nil, nil, err
 		}
-		states, rights = append(states, state), append(rights, right)
+		states, rights = append(states, row.State), append(rights, right)
 	}
 	return states, rights, nil
 }
@@ -183,7 +182,7 @@ const maxPrompts = 1 << 30
 
 // askEach asks one question about each of several states. The tokens of the answers
 // are set with an error, too.
-func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Info, orders int, q *question, states []string) (*answers, error) {
+func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Info, orders int, q *question, states []json.RawMessage) (*answers, error) {
 	all := &answers{p: make([][]float64, len(states))}
 	first, err := s.plan(ctx, info, []question{*q}, orders)
 	if err != nil {
@@ -208,7 +207,7 @@ func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Inf
 			return background.Recover(func() error {
 				plans[i] = first[0].repeat()
 				r := &run{service: s, caller: c, info: info, share: share, spent: spent,
-					base: baseOf(info, c, &parsed{state: state}), state: raw(state)}
+					base: baseOf(info, c, &parsed{state: plainText(state)}), state: state}
 				if err := s.checkWindow(ctx, info, r.base, plans[i:i+1]); err != nil {
 					return err
 				}
@@ -231,14 +230,14 @@ func (s *Service) askEach(ctx context.Context, c accounts.Caller, info model.Inf
 }
 
 // newCalibration learns from answers.
-func newCalibration(n *NewCalibration, info model.Info, q *question, states []string, asked *answers, rights []int) *Calibration {
+func newCalibration(n *NewCalibration, info model.Info, q *question, states []json.RawMessage, asked *answers, rights []int) *Calibration {
 	rows := make([]calibration.Row, len(asked.p))
 	made := &Calibration{Model: info.ID, Asked: n.Asked, Rows: len(rows), rawThresholds: true,
 		key: string(questionKey(info.ID, q)), Prompts: promptForm, Readings: told(asked.readings), readings: asked.readings}
 	for i := range rows {
 		rows[i] = calibration.Row{P: asked.p[i], Right: rights[i]}
 		if i < keptCanaries {
-			made.canaries = append(made.canaries, canary{states[i], asked.p[i]})
+			made.canaries = append(made.canaries, canary{State: string(states[i]), JSON: true, P: asked.p[i]})
 		}
 	}
 	made.rows = slices.Clone(rows)

@@ -39,6 +39,7 @@ var promptForm = func() string {
 // whether the model is still the same.
 type canary struct {
 	State string
+	JSON  bool // State is JSON; in calibrations of older versions it is a text
 	P     []float64
 }
 
@@ -129,9 +130,11 @@ func (s *Service) recognize(ctx context.Context, r *run, asked *question, k *Cal
 	if ok && s.now().Sub(last.at) < canaryTime {
 		return last.same, nil
 	}
-	states := make([]string, len(k.canaries))
+	states := make([]json.RawMessage, len(k.canaries))
 	for i, row := range k.canaries {
-		states[i] = row.State
+		if states[i] = json.RawMessage(row.State); !row.JSON {
+			states[i] = raw(row.State)
+		}
 	}
 	answers, err := s.askEach(ctx, r.caller, r.info, max(k.Orders, 1), asked, states)
 	if err != nil {

@@ -51,11 +51,12 @@ func (g *guarded) Unwrap() any { return g.Backend }
 
 // Generate implements [model.Backend].
 func (g *guarded) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Event, error] {
+	inner := g.Backend.Generate(ctx, req) // one, so that it knows its second use
 	return func(yield func(model.Event, error) bool) {
 		organization, background := model.TenantOf(req.Tenant)
 		t, err := g.service.Turn(accounts.Caller{Organization: organization, Background: background}, Ask{})
 		if err == nil && t == nil {
-			g.Backend.Generate(ctx, req)(yield)
+			inner(yield)
 			return
 		}
 		if err == nil {
@@ -65,6 +66,6 @@ func (g *guarded) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 			yield(nil, err)
 			return
 		}
-		t.Output(ctx, req, g.Backend.Generate(ctx, req))(yield)
+		t.Output(ctx, req, inner)(yield)
 	}
 }

@@ -176,27 +176,40 @@ func NewService(o Options) (*Service, error) {
 		return nil, errors.New("guard: Options need a Decider")
 	}
 	o.Log = cmp.Or(o.Log, slog.Default())
-	s := &Service{o: o, policies: map[string]*policy{}, thresholds: map[string]calibration.Above{}}
+	s := &Service{o: o, thresholds: map[string]calibration.Above{}}
 	var err error
 	if s.builtIn, err = parse(ModerationPolicy, Moderation()); err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.Policies)) {
-		if s.policies[name], err = parse(name, o.Policies[name]); err != nil {
+	s.policies, err = parseAll(o.Policies, o.Defaults)
+	return s, err
+}
+
+// Validate returns what is wrong with policies, as far as that can be said without
+// asking them: the error of [NewService].
+func Validate(policies map[string]Policy, defaults []string) error {
+	_, err := parseAll(policies, defaults)
+	return err
+}
+
+func parseAll(policies map[string]Policy, defaults []string) (parsed map[string]*policy, err error) {
+	parsed = map[string]*policy{}
+	for _, name := range slices.Sorted(maps.Keys(policies)) {
+		if parsed[name], err = parse(name, policies[name]); err != nil {
 			return nil, err
 		}
 	}
-	for i, name := range o.Defaults {
-		if s.policies[name] == nil {
-			return nil, misconfigured(fmt.Sprintf("default_policies[%d]", i), "names the policy %q, which does not exist", name)
+	for i, name := range defaults {
+		if parsed[name] == nil {
+			return nil, misconfigured(fmt.Sprintf("default_policies[%d]", i), "names the policy %.64q, which does not exist", name)
 		}
 	}
-	return s, nil
+	return parsed, nil
 }
 
 // misconfigured is the error about a place in a configuration.
 func misconfigured(path, format string, args ...any) error {
-	return fault.Invalidf(path, "%s %s", path, fmt.Sprintf(format, args...))
+	return fault.Invalidf(path, "%s %s.", path, fmt.Sprintf(format, args...))
 }
 
 // parse validates a policy.
@@ -302,7 +315,7 @@ func (s *Service) Check(ctx context.Context, organization func(ctx context.Conte
 		for _, question := range slices.Sorted(maps.Keys(p.Block)) {
 			if rate := p.Block[question].FalseBlocks; rate != 0 {
 				if err := s.checkCalibration(ctx, p, question, rate); err != nil {
-					return fault.Invalidf(path, "%s.block.%s.false_blocks: %s", path, question, err)
+					return fault.Invalidf(path, "%s.block.%s.false_blocks: %s.", path, question, err)
 				}
 			}
 		}

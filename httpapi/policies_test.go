@@ -4,14 +4,23 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/matryer/is"
 	"github.com/tidwall/gjson"
 
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/chat"
 	"github.com/seed-506d8e5d/svc/decisions"
+	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/guard"
+	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 )
@@ -238,4 +247,134 @@ func TestSearchResultsAreJudged(t *testing.T) {
 	is.Equal(gjson.Get(got.body, "status").Str, "failed")
 	is.Equal(gjson.Get(got.body, "error.code").Str, "policy_blocked")
 	is.Equal(a.generations(), 1)
+}
+
+// TestFalseBlocksComeFromLabels has a policy whose threshold is that of a calibration:
+// it blocks by the raw probability, and where the calibration does not hold any more the
+// policy has failed.
+func TestFalseBlocksComeFromLabels(t *testing.T) {
+	is := is.New(t)
+	ctx := t.Context()
+	store := httpapi.NewStore(t)
+	t.Cleanup(func() { must(t, store.Close()) })
+	var moved atomic.Bool // another model is behind the name
+	script := modeltest.New(modeltest.Text("Hi"), modeltest.Text("Hi"), modeltest.Text("Hi"))
+	script.Decisions = func(_ context.Context, req *model.DecideRequest) (*model.Decision, error) {
+		n := gjson.GetBytes(req.State, "user").Float() // what is asked about says its own score
+		p := n / 1000
+		if moved.Load() {
+			p = 1 - p
+		}
+		return &model.Decision{Probabilities: [][]float64{{p, 1 - p}}, StateTokens: 1, QuestionTokens: 1}, nil
+	}
+	p := guard.Policy{Stage: guard.Input, Questions: []decisions.Question{{Name: "bad", Type: decisions.Noul, Instructions: "Is it bad?"}},
+		Block: map[string]guard.Block{"bad": {When: json.RawMessage("true"), FalseBlocks: 0.1}}}
+	open := func(policies map[string]guard.Policy) (*svc.Service, error) {
+		return svc.New(ctx, svc.Options{Store: store, Backend: script, Policies: policies, Logger: slog.New(slog.DiscardHandler)})
+	}
+	service, err := open(nil)
+	is.NoErr(err)
+	caller, err := service.LocalCaller(ctx) // of the organization default
+	is.NoErr(err)
+	calibrate := func(rows int) {
+		n := &decisions.NewCalibration{Model: model.DefaultDecider, Question: p.Questions[0], Asked: json.RawMessage(`{"type":"noul"}`)}
+		for i := range rows { // good ones have scores up to 0.5, bad ones above
+			score := 1 + i*499/rows
+			if i%2 == 0 {
+				score += 500
+			}
+			n.Rows = append(n.Rows, decisions.LabelledRow{State: json.RawMessage(fmt.Sprintf(`{"user":"%d"}`, score)), Answer: json.RawMessage(strconv.FormatBool(i%2 == 0))})
+		}
+		_, err := service.Calibrate(ctx, caller, n)
+		is.NoErr(err)
+	}
+	refused := func(want string) {
+		is.NoErr(service.Close())
+		_, err := open(map[string]guard.Policy{"p": p})
+		is.True(err != nil)
+		is.Equal(err.Error(), want)
+		service, err = open(nil)
+		is.NoErr(err)
+	}
+	refused(`policies.p.block.bad.false_blocks: the organization "org_default" has no calibration of the question for the model "svc-snap-preview"; make one from labels, or give a threshold.`)
+	calibrate(40)
+	refused(`policies.p.block.bad.false_blocks: the calibration ` + latest(t, service, caller) + ` has 20 rows that are not to be blocked, but a rate of 0.1 takes 40; label more.`)
+	calibrate(400)
+	is.NoErr(service.Close())
+	service, err = open(map[string]guard.Policy{"p": p})
+	is.NoErr(err)
+	defer service.Close()
+	ask := func(score string) error {
+		_, err := service.CompleteChat(ctx, caller, &chat.Request{Model: model.DefaultGenerator, Policies: []string{"p"},
+			Messages: []chat.Message{{Role: model.User, Content: []chat.Part{chat.Text(score)}}}})
+		return err
+	}
+	if err := ask("200"); err != nil {
+		r, _ := errors.AsType[*guard.Refusal](err)
+		t.Fatal(r.Probability, r.Threshold)
+	}
+	err = ask("600")
+	refusal, ok := errors.AsType[*guard.Refusal](err)
+	is.True(ok)
+	is.Equal(refusal.Question, "bad")
+	is.Equal(refusal.Probability, 0.6)
+	is.True(refusal.Threshold > 0.4 && refusal.Threshold < 0.5)
+	log, err := service.AuditLog(ctx, svc.Page{Limit: 10, Desc: true})
+	is.NoErr(err)
+	is.Equal(log.Items[0].Action, accounts.ActionBlock)
+	is.True(strings.HasPrefix(string(log.Items[0].Change), `{"policy":"p","question":"bad","stage":"input","probability":0.6,"threshold":0.4`))
+
+	is.NoErr(service.Close())
+	moved.Store(true)
+	service, err = open(map[string]guard.Policy{"p": p}) // which looks at the model anew
+	is.NoErr(err)
+	is.Equal(fault.From(ask("200")).Code, fault.CodePolicyUnavailable)
+}
+
+// latest returns the ID of the newest calibration.
+func latest(t *testing.T, service *svc.Service, caller svc.Caller) string {
+	t.Helper()
+	list, err := service.Calibrations(t.Context(), caller, svc.Page{Limit: 1, Desc: true})
+	must(t, err)
+	return list.Items[0].ID
+}
+
+// TestVerdictsAreKept with the decision that they follow from, where the organization
+// stores decisions.
+func TestVerdictsAreKept(t *testing.T) {
+	is := is.New(t)
+	a := newTurnsOver(t, judging(), options{policies: map[string]guard.Policy{"secrets": policy(guard.Input, "SECRET")}, defaults: []string{"secrets"}, storeDecisions: true})
+	is.Equal(a.do("POST", "/v1/chat/completions", `{"model":"svc-preview","messages":[{"role":"user","content":"a SECRET"}]}`).status, 400)
+	kept := gjson.Get(a.do("GET", "/v1/decisions", "").body, "data.0")
+	is.Equal(kept.Get("metadata").Raw, `{"policy:secrets":"blocked","stage":"input"}`)
+	is.Equal(kept.Get("state").Raw, `{"user":"a SECRET"}`)
+	is.Equal(kept.Get("questions.has_secret.type").Str, "noul")
+}
+
+// TestOrganizationsHavePolicies that exist.
+func TestOrganizationsHavePolicies(t *testing.T) {
+	is := is.New(t)
+	ctx := t.Context()
+	script := judging(modeltest.Text("Hi"))
+	service, err := svc.New(ctx, svc.Options{Backend: script, Policies: map[string]guard.Policy{"secrets": policy(guard.Input, "SECRET")}, Logger: slog.New(slog.DiscardHandler)})
+	is.NoErr(err)
+	defer service.Close()
+	_, err = service.CreateOrganization(ctx, accounts.NewOrganization{Name: "a", Policies: []string{"x"}})
+	is.Equal(fault.From(err).Param, "policies[0]")
+	o, err := service.CreateOrganization(ctx, accounts.NewOrganization{Name: "a", Credits: accounts.Dollar, Policies: []string{"secrets"}})
+	is.NoErr(err)
+	caller, err := service.CallerFor(ctx, o.ID)
+	is.NoErr(err)
+	ask := func() error {
+		_, err := service.CompleteChat(ctx, caller, &chat.Request{Model: model.DefaultGenerator, Messages: []chat.Message{{Role: model.User, Content: []chat.Part{chat.Text("SECRET")}}}})
+		return err
+	}
+	is.Equal(fault.From(ask()).Code, fault.CodePolicyBlocked)
+	_, err = service.UpdateOrganization(ctx, o.ID, accounts.OrganizationUpdate{Policies: &[]string{}})
+	is.NoErr(err)
+	caller, err = service.CallerFor(ctx, o.ID)
+	is.NoErr(err)
+	is.NoErr(ask())
+	caller.Policies = []string{"gone"} // the configuration has it no more
+	is.Equal(fault.From(ask()).Code, fault.CodePolicyUnavailable)
 }

@@ -49,6 +49,8 @@ type options struct {
 	anyItems bool
 	policies map[string]guard.Policy
 	defaults []string
+
+	storeDecisions bool // of the organization rich
 }
 
 // now is when everything happens in tests.
@@ -67,7 +69,7 @@ func newTurnsOver(t testing.TB, script *modeltest.Script, o options) *turns {
 	}
 	t.Cleanup(func() { must(t, o.store.Close()) })
 	a := &turns{t: t, script: script, store: o.store, keys: map[string]string{}, orgs: map[string]string{}}
-	a.makeKeys()
+	a.makeKeys(o)
 	service, err := svc.New(t.Context(), svc.Options{
 		Store: o.store, Backend: script, Search: o.search, AnyItems: o.anyItems, Policies: o.policies, DefaultPolicies: o.defaults, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return now }, NewID: newIDs(),
@@ -94,14 +96,14 @@ func newIDs() func(string) string {
 }
 
 // makeKeys makes an organization and a key of each kind.
-func (a *turns) makeKeys() {
+func (a *turns) makeKeys(o options) {
 	a.t.Helper()
 	ctx := a.t.Context()
 	books, err := accounts.New(ctx, accounts.Options{Store: a.store, Log: slog.New(slog.DiscardHandler)})
 	must(a.t, err)
 	defer func() { must(a.t, books.Close()) }()
 	for _, n := range []accounts.NewOrganization{
-		{Name: "rich", Credits: 1000 * accounts.Dollar},
+		{Name: "rich", Credits: 1000 * accounts.Dollar, StoreDecisions: o.storeDecisions},
 		{Name: "other", Credits: 1000 * accounts.Dollar},
 		{Name: "forgetful", Credits: 1000 * accounts.Dollar, ZeroDataRetention: true},
 		{Name: "poor"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/guard"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/llamaserver"
@@ -36,6 +37,10 @@ type models struct {
 	anyItems      bool              // conversations take items of any kind
 	openInterface bool
 	signOn        signon.Options // what flags cannot say of it
+
+	policies        map[string]guard.Policy
+	defaultPolicies []string
+	file            string // that all of it is from; empty where it is from flags
 }
 
 // oneUpstream returns the models where everything goes to one server: the two
@@ -86,6 +91,7 @@ func readModels(file string, getenv func(string) string) (models, error) {
 	if err != nil {
 		return models{}, fmt.Errorf("%s: %w", file, err)
 	}
+	m.file = file
 	return m, nil
 }
 
@@ -106,6 +112,9 @@ func parseModels(data []byte, getenv func(string) string) (models, error) {
 	}
 	if m.options == nil {
 		return m, nil
+	}
+	if err := guard.Validate(m.policies, m.defaultPolicies); err != nil {
+		return models{}, configError(err)
 	}
 	return m, m.check()
 }
@@ -151,7 +160,7 @@ const (
 )
 
 func (d *decoder) models(root *jsonin.Node) models {
-	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "batch_lines", "batch_lines_per_organization", "webhook_hosts", "mcp_servers", "mcp_hosts", "interface", "oidc")
+	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "batch_lines", "batch_lines_per_organization", "webhook_hosts", "mcp_servers", "mcp_hosts", "interface", "oidc", "policies", "default_policies")
 	m := models{options: &openai.Options{}, prices: map[string]accounts.Prices{}}
 	if f := root.Field("interface"); !f.Absent() {
 		var err error
@@ -203,6 +212,7 @@ func (d *decoder) models(root *jsonin.Node) models {
 		m.webhookHosts = append(m.webhookHosts, host.Text())
 	}
 	m.mcp = d.mcp(root)
+	m.policies, m.defaultPolicies = policies(root.Field("policies")), texts(root.Field("default_policies"))
 	if price := root.Field("batch_price").Number(); price != nil {
 		if m.batchPrice = *price; m.batchPrice <= 0 || m.batchPrice > 1 {
 			root.Field("batch_price").Fail("must be above 0 and at most 1")

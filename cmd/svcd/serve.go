@@ -17,6 +17,7 @@ import (
 	"github.com/seed-506d8e5d/svc/cmd/svcd/internal/cli"
 	"github.com/seed-506d8e5d/svc/console"
 	"github.com/seed-506d8e5d/svc/egress"
+	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model/llamaserver"
@@ -141,6 +142,7 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 	}
 	options := svc.Options{
 		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices, AnyItems: c.models.anyItems, Open: c.openInterface || c.models.openInterface, Aliases: c.models.aliases,
+		Policies: c.models.policies, DefaultPolicies: c.models.defaultPolicies,
 		Observer: observer.Telemetry, Extractor: &files.Process{Command: []string{self, cli.ReaderCommand}}, MaxDuration: c.maxDuration,
 		TurnEnded: webhooks.Outbox{}.Put,
 	}
@@ -159,6 +161,9 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 		options.Search = &websearch.SearXNG{URL: c.search, HTTP: guard.Client()}
 	}
 	if service, err = svc.New(ctx, options); err != nil {
+		if c.models.file != "" && fault.Is(err, fault.Invalid) { // something that the configuration names
+			err = fmt.Errorf("%s: %w", c.models.file, err)
+		}
 		return nil, "", err
 	}
 	if key, err = service.Bootstrap(ctx, c.apiKey); err != nil {
