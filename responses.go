@@ -135,3 +135,9 @@ func (s *Service) ResponsePrompt(ctx context.Context, caller Caller, id string) 
 func (s *Service) Branches(ctx context.Context, caller Caller, conversation string, most int) ([]*responses.Response, error) {
 	return s.responses.Branches(ctx, caller, conversation, most)
 }
+
+// RunningResponses returns the responses of the caller's organization that are being
+// made, by whichever process.
+func (s *Service) RunningResponses(ctx context.Context, caller Caller) ([]*responses.Response, error) {
+	return s.responses.Running(ctx, caller)
+}

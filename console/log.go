@@ -28,6 +28,7 @@ type entry struct {
 	Status, Model  string
 	KeyName        string
 	Input, Output  int // tokens; both 0 while it runs
+	Cached         int // of the input
 	accounts.Trace
 	Metadata map[string]string
 }
@@ -262,7 +263,7 @@ func (c *Console) readLog(v *request, view *logView) error {
 	filter := &view.Filter
 	all, began, looked, last := c.feeds(v, *filter), time.Now(), 0, int64(0)
 	ended := false
-	for len(view.Entries) < pageSize-filter.found && looked < maxLogStep && (looked%32 != 0 || time.Since(began) < logStepTime) {
+	for len(view.Entries) < pageSize-filter.found && looked < maxLogStep && (!filter.any() || looked%32 != 0 || time.Since(began) < logStepTime) {
 		f, err := newestOf(all)
 		if err != nil {
 			return err
@@ -355,10 +356,7 @@ func (c *Console) nameKeys(v *request, view *logView) error {
 		return err
 	}
 	view.Keys = keys.Items
-	names := map[string]string{}
-	for i := range keys.Items {
-		names[keys.Items[i].ID] = cmp.Or(keys.Items[i].Name, keys.Items[i].ID)
-	}
+	names := namesOf(keys.Items)
 	for i := range view.Entries {
 		e := &view.Entries[i]
 		e.KeyName = cmp.Or(names[e.Key], e.Key)
@@ -381,7 +379,7 @@ func responseEntry(r *responses.Response) entry {
 		e.Status = "incomplete"
 	}
 	if r.Usage != nil {
-		e.Input, e.Output = r.Usage.InputTokens, r.Usage.OutputTokens
+		e.Input, e.Output, e.Cached = r.Usage.InputTokens, r.Usage.OutputTokens, r.Usage.CachedTokens
 	}
 	if r.Error != nil {
 		e.Answer = r.Error.Message
@@ -425,7 +423,7 @@ func calledIn(items []conversations.Item) string {
 func completionEntry(c chat.Completion) entry {
 	e := entry{
 		ID: c.ID, Kind: "completion", Href: "/completions/" + c.ID, At: c.Created, Answer: clip(maxSearchIn, answerOf(c)), Status: "completed", Model: c.Model,
-		Trace: c.Trace, Input: c.Usage.InputTokens, Output: c.Usage.OutputTokens, Metadata: c.Metadata,
+		Trace: c.Trace, Input: c.Usage.InputTokens, Output: c.Usage.OutputTokens, Cached: c.Usage.CachedTokens, Metadata: c.Metadata,
 	}
 	if c.FinishReason == model.Length {
 		e.Status = "incomplete"

@@ -28,6 +28,7 @@ var (
 		}},
 		{"Observe", []navPlace{
 			{Name: "Log", Path: "/log", Icon: "M4 6h2m3 0h11M4 12h2m3 0h11M4 18h2m3 0h11", pages: []string{"log", "response", "completion", "decision"}},
+			{Name: "Overview", Path: "/overview", Icon: "M4 4h7v7H4zm9 0h7v4h-7zM4 14h7v6H4zm9-3h7v9h-7z"},
 			{Name: "Usage", Path: "/usage", Icon: "M5 20V10m7 10V4m7 16v-7"},
 		}},
 		{"Data", []navPlace{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/model"
 )
 
@@ -98,5 +99,28 @@ func (s *Service) Branches(ctx context.Context, caller accounts.Caller, conversa
 	slices.SortFunc(all, func(a, b *Response) int {
 		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
+	return all, nil
+}
+
+// Running returns the responses of the caller's organization that are being made, by
+// whichever process, without their items.
+func (s *Service) Running(ctx context.Context, caller accounts.Caller) ([]*Response, error) {
+	ids, err := s.o.Conversations.Running(ctx, caller.Namespace())
+	if err != nil {
+		return nil, err
+	}
+	var all []*Response
+	for _, id := range ids {
+		r, err := s.Get(ctx, caller, id) // which ends a turn whose process has died
+		if fault.Is(err, fault.NotFound) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.Status == InProgress {
+			all = append(all, r)
+		}
+	}
 	return all, nil
 }

@@ -48,7 +48,11 @@ func TestLargeStore(t *testing.T) {
 		first := took[0]
 		slices.Sort(took)
 		t.Logf("%-64s first %8v  median %8v  %4d KB", page, first.Round(10*time.Microsecond), took[4].Round(10*time.Microsecond), size>>10)
-		if first > 100*time.Millisecond || took[4] > 100*time.Millisecond {
+		bound := 100 * time.Millisecond
+		if strings.HasPrefix(page, "/log") || strings.HasPrefix(page, "/overview") {
+			bound = 300 * time.Millisecond // a search goes on for 150
+		}
+		if first > bound || took[4] > bound {
 			t.Errorf("%s takes %v, and %v at first", page, took[4], first)
 		}
 	}
@@ -56,7 +60,7 @@ func TestLargeStore(t *testing.T) {
 
 // lists are the pages of lists, searches and sums.
 var lists = []string{
-	"/decide", "/respond", "/files", "/conversations", "/log", "/log?kind=completion", "/log?status=failed", "/log?from=2020-01-01&to=2026-01-01", "/usage", "/usage?measure=tokens",
+	"/decide", "/respond", "/files", "/conversations", "/overview", "/log", "/log?kind=completion", "/log?status=failed", "/log?from=2020-01-01&to=2026-01-01", "/usage", "/usage?measure=tokens",
 	"/log?q=nothing+has+these+words", "/conversations?q=nothing", "/log?kind=completion&q=nothing+has+these+words",
 	"/admin/organizations", "/admin/organizations/org_default", "/admin/organizations/org_default/usage",
 	"/admin/usage", "/admin/keys", "/admin/audit", "/admin/system",
