@@ -1,3 +1,5 @@
+//go:build unix
+
 package svc_test
 
 import (
