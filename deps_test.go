@@ -51,7 +51,7 @@ var edges = map[string][]string{
 	"guard":                 {"accounts", "decisions", "decisions/calibration", "driver", "fault", "internal/*", "model"},
 	"idempotency":           {"fault", "internal/*", "storage"},
 	"responses":             {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/filesearch", "responses/websearch", "storage"},
-	"responses/mcptools":    {"accounts", "conversations", "egress", "fault", "responses"},
+	"responses/mcptools":    {"accounts", "conversations", "decisions", "egress", "fault", "responses"},
 	"responses/filesearch":  {"accounts"},
 	"responses/websearch":   {"internal/background"},
 

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -47,12 +48,25 @@ func (f *MCPFilter) Matches(tool *conversations.MCPTool) bool {
 
 // MCPApproval says which calls need the caller's approval. The zero value is all.
 type MCPApproval struct {
-	Mode          string // "always", "never", or empty: as the filters say
+	Mode          string // "always", "never", or empty: as the filters or the decision say
 	Always, Never *MCPFilter
+	Decision      *MCPDecision // judges each call; no filters beside it
 }
 
-// Needs reports whether a call of a tool needs approval. One that neither filter
-// chooses does; a filter that names nothing chooses nothing here.
+// MCPDecision is a question with the answer yes or no about a call, whose server,
+// tool and arguments are the state: yes makes the call without the caller's approval.
+type MCPDecision struct {
+	Instructions string
+	Criteria     json.RawMessage // what true and false mean; nil: nothing more
+
+	// Threshold is how probable yes has to be. Where it is 0, Error is how often the
+	// answer may be wrong by the question's calibration, without which every call needs
+	// approval.
+	Threshold, Error float64
+}
+
+// Needs reports whether a call of a tool needs approval, a decision aside. One that
+// neither filter chooses does; a filter that names nothing chooses nothing here.
 func (a *MCPApproval) Needs(tool *conversations.MCPTool) bool {
 	if a.Mode != "" {
 		return a.Mode != "never"

@@ -41,6 +41,7 @@ type config struct {
 	proxies     []netip.Prefix
 	models      models
 	servers     *mcptools.Client // reaches MCP servers; nil: there are none
+	judge       *callJudge       // of calls of their tools
 
 	oidc struct{ issuer, clientID, clientSecret string }
 }

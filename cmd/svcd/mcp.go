@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"log/slog"
 
+	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/responses/mcptools"
@@ -81,7 +85,10 @@ func mcpApproval(n *jsonin.Node) *responses.MCPApproval {
 	case n.Absent():
 		return nil
 	case n.IsObject():
-		only(n, "always", "never")
+		only(n, "always", "never", "decision")
+		if d := n.Field("decision"); !d.Absent() {
+			return &responses.MCPApproval{Decision: mcpDecision(d)}
+		}
 		return &responses.MCPApproval{Always: mcpFilter(n.Field("always")), Never: mcpFilter(n.Field("never"))}
 	}
 	a := &responses.MCPApproval{Mode: n.Text()}
@@ -91,12 +98,53 @@ func mcpApproval(n *jsonin.Node) *responses.MCPApproval {
 	return a
 }
 
+// mcpDecision decodes a question about calls, with a threshold or an error.
+func mcpDecision(n *jsonin.Node) *responses.MCPDecision {
+	only(n, "question", "threshold", "error")
+	question := n.Field("question")
+	only(question, "type", "instructions", "criteria")
+	d := &responses.MCPDecision{Instructions: question.Field("instructions").Text()}
+	if question.Field("type").Text() != "noul" || d.Instructions == "" {
+		question.Fail("must have the type noul and instructions")
+	}
+	if c := question.Field("criteria"); !c.Absent() {
+		d.Criteria = json.RawMessage(c.Raw())
+	}
+	for name, bound := range map[string]*float64{"threshold": &d.Threshold, "error": &d.Error} {
+		if x := n.Field(name).Number(); x != nil {
+			*bound = *x
+		}
+	}
+	if (d.Threshold == 0) == (d.Error == 0) || d.Threshold < 0 || d.Threshold > 1 || d.Error < 0 || d.Error > 1 {
+		n.Fail("must have either threshold or error, above 0 and at most 1")
+	}
+	return d
+}
+
 // reach returns what reaches MCP servers, nil where the configuration names none.
 func (c config) reach(logger *slog.Logger) (*mcptools.Client, error) {
 	o := c.models.mcp
 	if len(o.Servers) == 0 && len(o.Hosts) == 0 {
 		return nil, nil
 	}
-	o.Log, o.Version = logger, moduleVersion()
+	o.Log, o.Version, o.Decide = logger, moduleVersion(), c.judge.decide
 	return mcptools.New(o)
+}
+
+// callJudge decides with a service that is made after what asks it.
+type callJudge struct{ service *svc.Service }
+
+// decide asks the first model that the caller may ask.
+func (j *callJudge) decide(ctx context.Context, caller svc.Caller, req *decisions.Request) (*decisions.Response, error) {
+	models, err := j.service.Models(ctx, caller)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range models {
+		if m.Decides {
+			req.Model = m.ID
+			break
+		}
+	}
+	return j.service.Decide(ctx, caller, req)
 }

@@ -75,6 +75,7 @@ func (e environment) serve(ctx context.Context, c config) error {
 		store, err = c.openStore(ctx, logger)
 	}
 	if err == nil {
+		c.judge = &callJudge{}
 		c.servers, err = c.reach(logger)
 	}
 	if err == nil {
@@ -166,6 +167,7 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 		}
 		return nil, "", err
 	}
+	c.judge.service = service
 	if key, err = service.Bootstrap(ctx, c.apiKey); err != nil {
 		return nil, "", errors.Join(err, service.Close())
 	}

@@ -21,6 +21,9 @@ func fromMCPTool(w *wire.ResponseTool) responses.MCPTool {
 	var approval wire.MCPApproval
 	if json.Unmarshal(w.RequireApproval, &t.Approval.Mode) != nil && json.Unmarshal(w.RequireApproval, &approval) == nil {
 		t.Approval = responses.MCPApproval{Always: toMCPFilter(approval.Always), Never: toMCPFilter(approval.Never)}
+		if d := approval.Decision; d != nil {
+			t.Approval.Decision = &responses.MCPDecision{Instructions: string(d.Question.Instructions), Criteria: d.Question.Criteria, Threshold: d.Threshold, Error: d.Error}
+		}
 	}
 	return t
 }
@@ -50,6 +53,12 @@ func toMCPTool(t *responses.MCPTool) wire.ToolFields {
 	switch a := &t.Approval; {
 	case a.Mode != "":
 		w.RequireApproval = toJSON(a.Mode)
+	case a.Decision != nil:
+		d := a.Decision
+		w.RequireApproval = toJSON(wire.MCPApproval{Decision: &wire.MCPDecision{
+			Question:  wire.DecisionQuestion{Type: "noul", Instructions: wire.Instructions(d.Instructions), Criteria: d.Criteria},
+			Threshold: d.Threshold, Error: d.Error,
+		}})
 	case a.Always != nil || a.Never != nil:
 		var filters wire.MCPApproval
 		for _, side := range []struct {

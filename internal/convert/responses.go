@@ -134,6 +134,7 @@ func fromResponseTools(list []wire.ResponseTool, r *responses.Request) error {
 			plain = plain && t.Bare
 		case wire.MCPTool:
 			r.MCP = append(r.MCP, fromMCPTool(t))
+			plain = false
 		case wire.FileSearchTool:
 			if err := addFileSearch(t, at, r); err != nil {
 				return err

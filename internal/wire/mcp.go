@@ -15,8 +15,16 @@ type MCPFilter struct {
 
 // MCPApproval says which calls need approval, where that is not always or never.
 type MCPApproval struct {
-	Always *MCPFilter `json:"always,omitempty"`
-	Never  *MCPFilter `json:"never,omitempty"`
+	Always   *MCPFilter   `json:"always,omitempty"`
+	Never    *MCPFilter   `json:"never,omitempty"`
+	Decision *MCPDecision `json:"decision,omitempty"`
+}
+
+// MCPDecision judges a call: yes makes it without approval.
+type MCPDecision struct {
+	Question  DecisionQuestion `json:"question"`
+	Threshold float64          `json:"threshold,omitempty"`
+	Error     float64          `json:"error,omitempty"`
 }
 
 // MCPListedTool is a tool of an item mcp_list_tools.
@@ -52,9 +60,14 @@ func (t *ResponseTool) checkMCP(n *jsonin.Node) {
 				if !m.Absent() {
 					checkMCPFilter(m)
 				}
+			case "decision":
+				checkMCPDecision(m)
 			default:
-				m.Fail("is not known: filters are always and never")
+				m.Fail("is not known: there are the filters always and never, and decision")
 			}
+		}
+		if d := approval.Field("decision"); !d.Absent() && !(approval.Field("always").Absent() && approval.Field("never").Absent()) {
+			d.Fail("cannot stand beside filters")
 		}
 	} else if !approval.Absent() && approval.Text() != "always" && approval.Text() != "never" {
 		approval.Fail(`must be "always", "never" or an object with filters`)
@@ -69,6 +82,31 @@ func (t *ResponseTool) checkMCP(n *jsonin.Node) {
 	}
 	if count > maxMCPNames {
 		headers.Fail("must have at most %d headers", maxMCPNames)
+	}
+}
+
+// checkMCPDecision refuses what is no question of yes or no with one bound.
+func checkMCPDecision(n *jsonin.Node) {
+	question := n.Field("question")
+	if question.Field("type").Text() != "noul" {
+		question.Field("type").Fail(`must be "noul"`)
+	}
+	if i := question.Field("instructions"); i.Text() == "" {
+		i.Fail("must be a text")
+	}
+	bounds := 0
+	for _, name := range []string{"threshold", "error"} {
+		bound := n.Field(name)
+		if bound.Absent() {
+			continue
+		}
+		bounds++
+		if x := bound.Number(); x != nil && !(*x > 0 && *x <= 1) {
+			bound.Fail("must be above 0 and at most 1")
+		}
+	}
+	if bounds != 1 {
+		n.Fail("must have either threshold or error")
 	}
 }
 

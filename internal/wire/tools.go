@@ -74,7 +74,7 @@ type ToolFields struct {
 	ServerURL         string          `json:"server_url,omitempty" of:"mcp" doc:"Left out for a server that the operator has named by this label."`
 	ServerDescription string          `json:"server_description,omitempty" of:"mcp" doc:"For the model."`
 	AllowedTools      json.RawMessage `json:"allowed_tools,omitempty" of:"mcp" api:"types=array|object" doc:"Names of tools, or an object with tool_names and read_only; all if absent."`
-	RequireApproval   json.RawMessage `json:"require_approval,omitempty" of:"mcp" api:"types=string|object" doc:"always, never, or an object with filters always and never; always if absent."`
+	RequireApproval   json.RawMessage `json:"require_approval,omitempty" of:"mcp" api:"types=string|object" doc:"always, never, or an object with filters always and never, or with a decision that judges each call: its question, of the type noul, is answered with yes where the call needs no approval, with a threshold or by the error of its calibration; always if absent."`
 	Authorization     string          `json:"authorization,omitempty" of:"mcp" doc:"An access token for the server. It is not stored and not shown."`
 	Headers           json.RawMessage `json:"headers,omitempty" of:"mcp" api:"object" doc:"Headers of requests to the server. They are not stored and not shown."`
 

@@ -31,7 +31,7 @@ const (
 
 // CallTool implements [responses.MCPServer].
 func (s *server) CallTool(ctx context.Context, tool *conversations.MCPTool, arguments string) (output string, failure *conversations.MCPError) {
-	release, err := s.client.slots.acquire(ctx, s.organization)
+	release, err := s.client.slots.acquire(ctx, s.caller.Organization)
 	if err != nil {
 		return failed(err)
 	}

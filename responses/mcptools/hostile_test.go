@@ -3,6 +3,7 @@ package mcptools_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/responses/mcptools"
@@ -293,7 +295,7 @@ func TestOperatorsRules(t *testing.T) {
 		"read":   {URL: s.URL, Allowed: &responses.MCPFilter{ReadOnly: &only}},
 		"others": {URL: s.URL, Organizations: []string{"org_other"}},
 	}}
-	e := newEnv(t, o, call("s__remember", `{}`), modeltest.Text("None."), modeltest.Text("None."), modeltest.Text("None."))
+	e := newEnv(t, o, call("s__remember", `{}`), modeltest.Text("None."), modeltest.Text("None."), modeltest.Text("None."), modeltest.Text("None."))
 	if got := e.turn(`"input":"Go.",` + free).output(); !strings.HasSuffix(got, "mcp_approval_request remember{}") {
 		t.Errorf("a request for no approval:\n%s", got)
 	}
@@ -308,6 +310,11 @@ func TestOperatorsRules(t *testing.T) {
 		t.Errorf("tools that the operator does not allow:\n%s", got)
 	}
 	e.refused(`"input":"Go.","tools":[{"type":"mcp","server_label":"others"}]`, "mcp_server_not_allowed")
+	e.refused(`"input":"Go.","tools":[{"type":"mcp","server_label":"others","server_url":"`+s.URL+`"}]`, "mcp_server_not_allowed")
+	e.refused(`"input":"Go.","tools":[{"type":"mcp","server_label":"x","server_url":"`+s.URL+`"}]`, "mcp_server_not_allowed")
+	if got := e.turn(`"input":"Go.","tools":[{"type":"mcp","server_label":"read","server_url":"` + s.URL + `"}]`).output(); got != "mcp_list_tools roll\nmessage None." {
+		t.Errorf("a server that is named with its URL:\n%s", got)
+	}
 	e.refused(`"input":"Go.","tools":[{"type":"mcp","server_label":"s"},{"type":"mcp","server_label":"s"}]`, "validation_error")
 	var many []string
 	for i := range 9 {
@@ -411,5 +418,56 @@ func TestListsThatExpire(t *testing.T) {
 	e.wait(time.Minute)
 	if got := e.turn(`"input":"Hi.","previous_response_id":"` + first.ID + `",` + free).output(); got != "mcp_list_tools roll\nmessage 4" || lists != 2 {
 		t.Errorf("a minute later: listed %d times\n%s", lists, got)
+	}
+}
+
+// TestDecisionsApprove asks a decision about each call: yes calls, anything else asks
+// the caller.
+func TestDecisionsApprove(t *testing.T) {
+	s := newTools(t)
+	var asked []*decisions.Request
+	yes, failure := 0.9, error(nil)
+	o := named(s.URL)
+	o.Decide = func(_ context.Context, caller accounts.Caller, req *decisions.Request) (*decisions.Response, error) {
+		if caller.Organization == "" {
+			t.Error("nobody asks")
+		}
+		asked = append(asked, req)
+		return &decisions.Response{Answers: []decisions.Answer{{Noul: yes, Abstained: req.AbstainAboveError > 0 && req.AbstainAboveError < 0.1}}}, failure
+	}
+	var answers []modeltest.Answer
+	for range 6 {
+		answers = append(answers, call("s__remember", `{"note":"a"}`), modeltest.Text("Done."))
+	}
+	e := newEnv(t, o, answers...)
+	const made, waits = "mcp_list_tools remember roll\nmcp_call remember{\"note\":\"a\"} completed Remembered {\"note\":\"a\"}\nmessage Done.", "mcp_list_tools remember roll\nmcp_approval_request remember{\"note\":\"a\"}"
+	for _, c := range []struct {
+		bound string
+		yes   float64
+		err   error
+		want  string
+	}{
+		{`"threshold":0.8`, 0.9, nil, made},
+		{`"threshold":0.95`, 0.9, nil, waits},
+		{`"error":0.2`, 0.9, nil, made},
+		{`"error":0.2`, 0.4, nil, waits},
+		{`"error":0.05`, 0.9, nil, waits},
+		{`"threshold":0.8`, 0.9, errors.New("broken"), waits},
+	} {
+		yes, failure = c.yes, c.err
+		got := e.turn(`"input":"Go.","tools":[{"type":"mcp","server_label":"s","require_approval":{"decision":{"question":{"type":"noul","instructions":"May it be called?"},` + c.bound + `}}}]`).output()
+		if got != c.want {
+			t.Errorf("%s, yes with %v, %v:\n%s", c.bound, c.yes, c.err, got)
+		}
+		if c.want == waits {
+			e.script.Answers = e.script.Answers[1:] // of the text that nobody has asked for
+		}
+	}
+	if got := string(asked[0].State); got != `{"arguments":{"note":"a"},"description":"Does remember.","read_only":false,"server":"s","tool":"remember"}` || asked[0].Questions[0].Instructions != "May it be called?" {
+		t.Errorf("asked about %s", got)
+	}
+	for _, approval := range []string{`{"decision":{}}`, `{"decision":{"question":{"type":"noul","instructions":"x"}}}`, `{"decision":{"question":{"type":"noul","instructions":"x"},"threshold":0}}`,
+		`{"decision":{"question":{"type":"choice","instructions":"x"},"threshold":0.5}}`, `{"always":{},"decision":{"question":{"type":"noul","instructions":"x"},"threshold":0.5}}`} {
+		e.refused(`"input":"Go.","tools":[{"type":"mcp","server_label":"s","require_approval":`+approval+`}]`, "validation_error")
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/egress"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/responses"
@@ -50,6 +51,10 @@ type Options struct {
 	Servers map[string]Server // by label
 	Hosts   []string          // that callers may name servers of, over https and at public addresses; "*" is all
 	Version string            // that the client says it has
+
+	// Decide answers the question whether a call needs approval. It chooses the model.
+	// nil: every call that it is asked about needs approval.
+	Decide func(ctx context.Context, caller accounts.Caller, req *decisions.Request) (*decisions.Response, error)
 
 	Log *slog.Logger // of the protocol; nil: slog.Default()
 
@@ -130,10 +135,11 @@ func (c *Client) Server(_ context.Context, caller accounts.Caller, tool *respons
 	if err := checkHeaders(tool.Authorization, tool.Headers); err != nil {
 		return nil, fault.Invalidf("tools", "The headers of the MCP server %q cannot be sent: %s.", tool.Label, err)
 	}
-	s := &server{client: c, organization: caller.Organization, tool: tool, url: tool.URL, guard: c.given}
+	s := &server{client: c, caller: caller, tool: tool, url: tool.URL, guard: c.given}
 	authorization, headers := tool.Authorization, tool.Headers
-	if tool.URL == "" {
-		if !slices.Contains(c.Named(caller.Organization), tool.Label) {
+	named := slices.Contains(c.Named(caller.Organization), tool.Label)
+	if tool.URL == "" || named && tool.URL == c.o.Servers[tool.Label].URL { // some clients must have a URL
+		if !named {
 			return nil, notAllowed("No MCP server is named %q here. Give its server_url, or one of the names: %s.", tool.Label, strings.Join(c.Named(caller.Organization), ", "))
 		}
 		own := c.o.Servers[tool.Label]

@@ -16,7 +16,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/conversations"
+	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/egress"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/responses"
@@ -35,13 +37,13 @@ const (
 
 // server is a server for one turn.
 type server struct {
-	client       *Client
-	organization string
-	tool         *responses.MCPTool
-	own          *Server // of the operator; nil: the caller's
-	url          string
-	header       http.Header
-	guard        *egress.Guard
+	client *Client
+	caller accounts.Caller
+	tool   *responses.MCPTool
+	own    *Server // of the operator; nil: the caller's
+	url    string
+	header http.Header
+	guard  *egress.Guard
 
 	mu      sync.Mutex
 	session *mcp.ClientSession // nil before it is connected
@@ -63,9 +65,51 @@ func (s *server) Source() string {
 }
 
 // NeedsApproval implements [responses.MCPServer].
-func (s *server) NeedsApproval(_ context.Context, tool *conversations.MCPTool, _ string) (bool, error) {
-	floor := s.own != nil && s.own.Approval != nil && s.own.Approval.Needs(tool)
-	return floor || s.tool.Approval.Needs(tool), nil
+func (s *server) NeedsApproval(ctx context.Context, tool *conversations.MCPTool, arguments string) (bool, error) {
+	rules := []*responses.MCPApproval{&s.tool.Approval}
+	if s.own != nil && s.own.Approval != nil {
+		rules = append(rules, s.own.Approval)
+	}
+	var judges []*responses.MCPDecision
+	for _, rule := range rules {
+		if rule.Decision != nil {
+			judges = append(judges, rule.Decision)
+		} else if rule.Needs(tool) {
+			return true, nil
+		}
+	}
+	for _, d := range judges {
+		if free, err := s.judge(ctx, d, tool, arguments); err != nil || !free {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// judge reports whether a decision has a call made without approval.
+func (s *server) judge(ctx context.Context, d *responses.MCPDecision, tool *conversations.MCPTool, arguments string) (bool, error) {
+	if s.client.o.Decide == nil {
+		return false, nil
+	}
+	state, err := json.Marshal(map[string]any{
+		"server": s.tool.Label, "tool": tool.Name, "description": tool.Description, "read_only": tool.ReadOnly, "arguments": json.RawMessage(arguments),
+	})
+	if err != nil {
+		return false, err
+	}
+	req := &decisions.Request{State: state, Questions: []decisions.Question{{Name: "approved", Type: decisions.Noul, Instructions: d.Instructions, Criteria: d.Criteria}}}
+	if d.Threshold == 0 {
+		req.AbstainAboveError = d.Error
+	}
+	answer, err := s.client.o.Decide(ctx, s.caller, req)
+	if err != nil {
+		return false, err
+	}
+	a := answer.Answers[0]
+	if d.Threshold == 0 {
+		return !a.Abstained && a.Noul >= 0.5, nil
+	}
+	return a.Noul >= d.Threshold, nil
 }
 
 // ListTools implements [responses.MCPServer].
@@ -87,7 +131,7 @@ func (s *server) ListTools(ctx context.Context) (tools []conversations.MCPTool, 
 // lets that be kept.
 func (s *server) list(ctx context.Context) (l list, err error) {
 	c, now := s.client, s.client.o.Now()
-	key := digest(s.organization, s.url, s.header)
+	key := digest(s.caller.Organization, s.url, s.header)
 	c.mu.Lock()
 	l, ok := c.lists[key]
 	c.mu.Unlock()
