@@ -104,7 +104,7 @@ var edges = map[string][]string{
 	"internal/admission":  {"fault"},
 	"internal/cpu":        {},
 	"internal/wire":       {"fault", "internal/jsonin", "internal/jsonout"},
-	"internal/convert":    {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "internal/generation", "internal/jsonout", "model", "page", "responses", "vectorstores", "webhooks", "internal/wire"},
+	"internal/convert":    {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "guard", "internal/generation", "internal/jsonout", "model", "page", "responses", "vectorstores", "webhooks", "internal/wire"},
 	"internal/format":     {"storage"},
 	"internal/generation": {"fault", "internal/background", "internal/jsonout", "internal/schema", "model"},
 	"internal/images":     {"fault", "model"},

@@ -3,6 +3,7 @@ package svc
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/chat"
@@ -105,4 +106,33 @@ func (s *Service) checkPolicies(names []string) error {
 		}
 	}
 	return nil
+}
+
+// Moderate judges inputs by the categories of OpenAI's moderation. A request without a
+// model, or with a name of OpenAI's, is for the service's decision model. See
+// [guard.Service.Moderate].
+func (s *Service) Moderate(ctx context.Context, caller Caller, req *guard.ModerationRequest) (*guard.ModerationResult, error) {
+	named := *req
+	named.Model = s.moderator(req.Model)
+	id := "modr-" + strings.TrimPrefix(s.newID("modr"), "modr_")
+	return run(ctx, s.lifecycle, func(ctx context.Context) (*guard.ModerationResult, error) {
+		return s.guard.Moderate(ctx, caller, &named, id)
+	})
+}
+
+// moderator returns the ID of the model that moderates, by the name in a request.
+func (s *Service) moderator(name string) string {
+	id := s.modelID(name)
+	if id != name || name != "" && !strings.Contains(name, "-moderation-") {
+		return id
+	}
+	if info, ok := s.models.Find(model.DefaultDecider); ok && info.Decides {
+		return model.DefaultDecider
+	}
+	for _, info := range s.models.List() {
+		if info.Decides {
+			return info.ID
+		}
+	}
+	return model.DefaultDecider
 }

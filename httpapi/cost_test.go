@@ -71,6 +71,7 @@ func worst() map[string]map[string]string {
 		},
 		"/v1/responses/input_tokens": {"items": fill(`{"model":"svc-preview","input":[`, message, message[:len(message)-1]+`]}`)},
 		"/v1/responses/compact":      {"items": fill(`{"model":"svc-preview","input":[`, message, message[:len(message)-1]+`]}`)},
+		"/v1/moderations":            {"inputs": `{"input":["` + strings.Repeat(`a","`, 31) + `a"]}`},
 		"/v1/embeddings":             {"inputs": fill(`{"model":"svc-preview","input":[`, `"a",`, `"a"]}`)},
 		"/v1/rerank":                 {"documents": fill(`{"model":"svc-snap-preview","query":"a","documents":[`, `"a",`, `"a"]}`)},
 		"/v1/conversations":          {"items": fill(`{"items":[`, message, message[:len(message)-1]+`]}`)},

@@ -217,6 +217,8 @@ func (a *API) routes() map[string]methods {
 
 		"/v1/completions": {"POST": authenticated(a.createCompletion)},
 
+		"/v1/moderations": {"POST": authenticated(a.createModeration)},
+
 		"/v1/embeddings": {"POST": authenticated(a.createEmbeddings)},
 
 		"/v1/batches":                   {"POST": authenticated(a.createBatch), "GET": authenticated(a.listBatches)},

@@ -133,6 +133,7 @@ var foreignRoutes = map[string]foreign{
 	"DELETE /v1/decisions/{decision_id}":        {"", 404},
 	"POST /v1/decisions/{decision_id}/labels":   {`{"labels":{"q":false}}`, 404},
 	"POST /v1/rerank":                           {"{}", 400},
+	"POST /v1/moderations":                      {"{}", 400},
 	"POST /v1/embeddings":                       {"{}", 400},
 	"POST /v1/completions":                      {"{}", 400},
 	"POST /v1/calibrations":                     {`{"model":"svc-snap-preview","question":{"type":"noul"},"file_id":"{file_id}"}`, 404},

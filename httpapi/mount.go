@@ -19,6 +19,7 @@ const (
 	Files         Interface = "files"
 	Models        Interface = "models"
 	Embeddings    Interface = "embeddings"
+	Moderations   Interface = "moderations"
 	Batches       Interface = "batches"
 	Webhooks      Interface = "webhooks"
 	VectorStores  Interface = "vector_stores"
@@ -36,7 +37,7 @@ const (
 // places is which interface a path belongs to, by its first part behind /v1.
 var places = map[string]Interface{
 	"systemone": Decisions, "decisions": Decisions, "rerank": Decisions, "calibrations": Decisions,
-	"responses": Responses, "chat": Chat, "completions": Chat, "messages": Messages, "embeddings": Embeddings,
+	"responses": Responses, "chat": Chat, "completions": Chat, "messages": Messages, "embeddings": Embeddings, "moderations": Moderations,
 	"conversations": Conversations, "files": Files, "models": Models, "batches": Batches, "webhook_endpoints": Webhooks, "webhook_event_types": Webhooks, "vector_stores": VectorStores,
 	"mcp":     MCP,
 	"healthz": Health, "readyz": Health, "openapi.json": OpenAPI, "docs": OpenAPI, "admin": Admin, "metrics": Admin,

@@ -121,6 +121,8 @@ func TestOpenAPIDescribesSuccess(t *testing.T) {
 		{"GET", "/v1/chat/completions/{completion_id}/messages", ""},
 		{"POST", "/v1/completions", `{"model":"svc-preview","prompt":"Hi","stream":true,"stream_options":{"include_usage":true}}`},
 		{"POST", "/v1/completions", `{"model":"svc-preview","prompt":["Hi"],"max_tokens":4}`},
+		{"POST", "/v1/moderations", `{"model":"omni-moderation-latest","input":"x"}`},
+		{"POST", "/v1/moderations", `{"input":[{"type":"text","text":"x"}]}`},
 		{"POST", "/v1/embeddings", `{"model":"svc-preview","input":["x","y"],"dimensions":4}`},
 		{"POST", "/v1/embeddings", `{"model":"svc-preview","input":"x","encoding_format":"base64"}`},
 		{"POST", "/v1/conversations", ""},

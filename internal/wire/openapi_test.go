@@ -27,13 +27,13 @@ var (
 	requests = []any{
 		DecisionRequest{}, DecisionListRequest{}, RerankRequest{}, CalibrationRequest{}, EmbeddingRequest{}, MetadataRequest{}, BatchRequest{},
 		LabelsRequest{},
-		WebhookRequest{}, WebhookUpdate{}, WebhookRotation{}, WebhookTestRequest{},
+		ModerationRequest{}, WebhookRequest{}, WebhookUpdate{}, WebhookRotation{}, WebhookTestRequest{},
 		VectorStoreRequest{}, VectorStoreUpdate{}, VectorStoreFileRequest{}, VectorStoreFileUpdate{}, FileBatchRequest{}, SearchRequest{},
 		ResponseRequest{}, CompactionRequest{}, ChatRequest{}, CompletionRequest{}, MessagesRequest{},
 		OrganizationRequest{}, OrganizationUpdate{}, CreditsRequest{}, KeyRequest{}, KeyUpdate{},
 	}
 	answers = []any{
-		Decision{}, DecisionList{}, Ranking{}, Calibration{}, List[Calibration]{}, KeptDecision{}, List[KeptDecision]{}, EmbeddingList{}, ModelList{}, InputTokens{},
+		Decision{}, DecisionList{}, Ranking{}, Calibration{}, List[Calibration]{}, KeptDecision{}, List[KeptDecision]{}, EmbeddingList{}, Moderations{}, ModelList{}, InputTokens{},
 		Response{}, Compacted{}, ResponseEvent{}, List[Item]{}, ChatCompletion{}, List[ChatCompletion]{}, ChatChunk{}, List[StoredMessage]{}, TextCompletion{},
 		MessagesMessage{}, MessagesTokens{}, MessagesModels{}, MessagesError{},
 		Conversation{}, List[File]{}, List[Batch]{}, BatchLine{},
@@ -47,6 +47,7 @@ var (
 		reflect.TypeFor[CalibratedQuestion]():    "CalibratedQuestion",
 		reflect.TypeFor[RerankDocument]():        "RerankDocument",
 		reflect.TypeFor[EmbedTexts]():            "EmbedTexts",
+		reflect.TypeFor[ModerationInputs]():      "ModerationInputs",
 		reflect.TypeFor[Vector]():                "Vector",
 		reflect.TypeFor[ImageData]():             "ImageData",
 		reflect.TypeFor[ChoiceValue]():           "ChoiceValue",

@@ -121,6 +121,11 @@ socket.close();
 // Decisions and the older interfaces.
 const decision = await client.decisions.create({ model: "svc-snap-preview", input: "I was charged twice", questions: [{ type: "predicate", name: "money", instructions: "Is it about money?" }] });
 assert.ok(decision.answers[0].probability > 0);
+const moderated = await client.moderations.create({ model: "omni-moderation-latest", input: ["Hello.", "Good morning."] });
+assert.equal(moderated.results.length, 2);
+assert.equal(typeof moderated.results[0].flagged, "boolean");
+assert.equal(typeof moderated.results[0].category_scores["self-harm/intent"], "number");
+assert.equal(Object.keys(moderated.results[0].categories).length, 13);
 assert.equal((await client.embeddings.create({ model, input: ["a", "b"] })).data.length, 2);
 assert.ok((await client.completions.create({ model, prompt: "Once upon", max_tokens: 5 })).choices[0].text);
 
