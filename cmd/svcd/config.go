@@ -52,9 +52,17 @@ const minAdminKey = 16
 // inMemory is the value of -data that keeps everything in memory.
 const inMemory = ":memory:"
 
-// config reads the flags over the environment over the defaults.
-func (e environment) config() (config, error) {
-	var c config
+// where says where the models run, of which there may be one way.
+type where struct {
+	upstream, key, name string // a model server
+	gguf                string // a file for a server of its own
+	file                string // a configuration
+	aliases             map[string]string
+}
+
+// flags defines the flags of the server.
+func (e environment) flags(c *config) (*flag.FlagSet, *where) {
+	at := new(where)
 	flags := flag.NewFlagSet("svcd", flag.ContinueOnError)
 	flags.SetOutput(e.stderr)
 	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "listen `address`; port 0 picks a free one")
@@ -87,22 +95,26 @@ func (e environment) config() (config, error) {
 	flags.StringVar(&c.oidc.clientID, "oidc-client-id", "", "`ID` of svcd there")
 	flags.StringVar(&c.oidc.clientSecret, "oidc-client-secret", "", "its `secret` there")
 	flags.StringVar(&c.search, "search", "", "base `URL` of a SearXNG service, for web search")
-	var upstream, key, name, file string
-	flags.StringVar(&upstream, "upstream", "", "base `URL` of an OpenAI-compatible model server, such as http://127.0.0.1:11434/v1")
-	flags.StringVar(&key, "upstream-key", "", "bearer `key` sent to it")
-	flags.StringVar(&name, "upstream-model", "", "`name` of the model there; without it the model ID of the request")
-	var gguf string
-	flags.StringVar(&gguf, "gguf", "", "a model `file` that is served by llama-server from the PATH, started and ended with svcd")
-	var aliases map[string]string
+	flags.StringVar(&at.upstream, "upstream", "", "base `URL` of an OpenAI-compatible model server, such as http://127.0.0.1:11434/v1")
+	flags.StringVar(&at.key, "upstream-key", "", "bearer `key` sent to it")
+	flags.StringVar(&at.name, "upstream-model", "", "`name` of the model there; without it the model ID of the request")
+	flags.StringVar(&at.gguf, "gguf", "", "a model `file` that is served by llama-server from the PATH, started and ended with svcd")
 	flags.Func("alias", "further names of models: `name=model`, several with commas between them", func(value string) error {
 		var err error
-		aliases, err = parseAliases(aliases, value)
+		at.aliases, err = parseAliases(at.aliases, value)
 		return err
 	})
-	flags.StringVar(&file, "config", "", "JSON `file` for several models and servers, and prices")
+	flags.StringVar(&at.file, "config", "", "JSON `file` for several models and servers, and prices")
 	flags.DurationVar(&c.grace, "grace", 5*time.Minute, "how long running requests may go on after SIGTERM")
 	flags.DurationVar(&c.drain, "drain", 0, "how long /readyz says 503 after SIGTERM before the listener closes")
 
+	return flags, at
+}
+
+// config reads the flags over the environment over the defaults.
+func (e environment) config() (config, error) {
+	var c config
+	flags, at := e.flags(&c)
 	flags.Usage = func() {
 		fmt.Fprintln(e.stderr, "svcd [flags]: serve. svcd COMMAND -help says more about one of the commands:")
 		cli.Help(e.stderr)
@@ -124,30 +136,35 @@ func (e environment) config() (config, error) {
 	if flags.NArg() > 0 {
 		return c, fmt.Errorf("a command comes before the flags: svcd %s", flags.Arg(0))
 	}
-	var err error
-	switch {
-	case upstream != "" && file != "":
-		return c, errors.New("-upstream and -config both say where the models run; give one of them")
-	case gguf != "" && (upstream != "" || file != ""):
-		return c, errors.New("-gguf says where the models run, as -upstream and -config do; give one of them")
-	case file != "":
-		c.models, err = readModels(file, e.getenv)
-	case upstream != "":
-		c.models, err = oneUpstream(upstream, key, name)
-	case key != "" || name != "":
-		err = errors.New("-upstream-key and -upstream-model need -upstream")
-	case gguf != "":
-		c.models = models{gguf: gguf}
-	}
-	if c.models.aliases == nil {
-		c.models.aliases = aliases
-	} else {
-		maps.Copy(c.models.aliases, aliases)
-	}
+	err := at.models(&c, e.getenv)
 	if err == nil {
 		err = c.checkSignOn()
 	}
 	return c, err
+}
+
+// models sets the models of a configuration.
+func (at where) models(c *config, getenv func(string) string) (err error) {
+	switch {
+	case at.upstream != "" && at.file != "":
+		return errors.New("-upstream and -config both say where the models run; give one of them")
+	case at.gguf != "" && (at.upstream != "" || at.file != ""):
+		return errors.New("-gguf says where the models run, as -upstream and -config do; give one of them")
+	case at.file != "":
+		c.models, err = readModels(at.file, getenv)
+	case at.upstream != "":
+		c.models, err = oneUpstream(at.upstream, at.key, at.name)
+	case at.key != "" || at.name != "":
+		err = errors.New("-upstream-key and -upstream-model need -upstream")
+	case at.gguf != "":
+		c.models = models{gguf: at.gguf}
+	}
+	if c.models.aliases == nil {
+		c.models.aliases = at.aliases
+	} else {
+		maps.Copy(c.models.aliases, at.aliases)
+	}
+	return err
 }
 
 // parseAliases adds the aliases that a flag gives to those of flags before it.

@@ -36,7 +36,7 @@ func TestGuide(t *testing.T) {
 	}
 	for line := range strings.Lines(help) {
 		switch word := strings.Fields(line)[1]; word {
-		case "[flags]", "extract", "check-config", "version", "help":
+		case "[flags]", "extract", "check-config", "completion", "man", "version", "help":
 		default:
 			known[word] = true
 		}

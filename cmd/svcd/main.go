@@ -5,6 +5,7 @@
 //	svcd check-config FILE   say what is wrong with a configuration file
 //	svcd extract FILE…       print documents as a model sees them
 //	svcd version             say which commit it was built from
+//	svcd completion SHELL    print what bash, zsh or fish completes
 //	svcd help                list all commands
 //
 // Every flag of the server has an environment variable; the flag wins. This
@@ -62,11 +63,27 @@ type environment struct {
 	stdout, stderr io.Writer
 }
 
+// document writes what shells and man know of the program.
+func (e environment) document(args []string) error {
+	var c config
+	flags, _ := e.flags(&c)
+	switch {
+	case len(args) == 1 && args[0] == "man":
+		return cli.Man(e.stdout, flags)
+	case len(args) == 2 && args[0] == "completion":
+		return cli.Completion(e.stdout, args[1], flags)
+	}
+	return errors.New("it is called as: svcd man, or svcd completion with bash, zsh or fish")
+}
+
 // run runs a command or serves until ctx ends.
 func (e environment) run(ctx context.Context) error {
 	if len(e.args) == 1 && e.args[0] == "version" {
 		version(e.stdout)
 		return nil
+	}
+	if len(e.args) > 0 && (e.args[0] == "completion" || e.args[0] == "man") {
+		return e.document(e.args)
 	}
 	if len(e.args) > 0 && e.args[0] == "check-config" {
 		return e.checkConfig(e.args[1:])

@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // commit is set by builds that have no repository: -ldflags "-X main.commit=…".
@@ -18,9 +19,10 @@ func moduleVersion() string {
 	return "(devel)"
 }
 
-// version writes what the program was built from.
+// version writes what the program was built from, and in a second line how.
 func version(w io.Writer) {
 	revision, when, changed := commit, "", ""
+	var settings []string
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			switch {
@@ -30,6 +32,8 @@ func version(w io.Writer) {
 				when = " of " + s.Value
 			case s.Key == "vcs.modified" && s.Value == "true":
 				changed = " with changes"
+			case !strings.HasPrefix(s.Key, "vcs") && s.Value != "":
+				settings = append(settings, s.Key+"="+s.Value)
 			}
 		}
 	}
@@ -37,4 +41,7 @@ func version(w io.Writer) {
 		revision = "unknown"
 	}
 	fmt.Fprintf(w, "svcd %s, commit %s%s%s, %s %s/%s\n", moduleVersion(), revision, when, changed, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if len(settings) > 0 {
+		fmt.Fprintln(w, "built with", strings.Join(settings, " "))
+	}
 }

@@ -102,6 +102,8 @@ func localCommands() []command {
 		{words: "", args: "[flags]", help: "serve; svcd -help lists the flags"},
 		{words: "extract", args: "FILE…", help: "print documents as a model sees them, without a server"},
 		{words: "check-config", args: "FILE", help: "say what is wrong with a configuration file"},
+		{words: "completion", args: "SHELL", help: "print what bash, zsh or fish completes"},
+		{words: "man", help: "print the manual page"},
 		{words: "version", help: "say which commit svcd was built from"},
 		{words: "help", help: "list the commands"},
 	}
@@ -122,15 +124,9 @@ func help(out io.Writer, list []command) {
 // runCommand reads the flags and arguments of a command and runs it.
 func (e Environment) runCommand(ctx context.Context, c command, args []string) error {
 	s := &session{Environment: e}
-	flags := flag.NewFlagSet("svcd "+c.words, flag.ContinueOnError)
-	flags.SetOutput(e.Stderr)
 	var url, key string
-	flags.StringVar(&url, "url", "http://127.0.0.1:8080", "`URL` of the server")
-	if c.access == uses {
-		flags.StringVar(&key, "key", "", "an API `key`")
-	} else {
-		flags.StringVar(&key, "admin-key", "", "the server's admin `key`")
-	}
+	flags := c.flags(&url, &key)
+	flags.SetOutput(e.Stderr)
 	if err := ReadEnvironment(flags, e.Getenv); err != nil {
 		return err
 	}
@@ -157,6 +153,18 @@ func (e Environment) runCommand(ctx context.Context, c command, args []string) e
 	s.server = client.New(url, key)
 	s.server.Retries = -1 // a person sees what is wrong and can try again
 	return run(ctx, s, values)
+}
+
+// flags defines what a command has to reach its server.
+func (c command) flags(url, key *string) *flag.FlagSet {
+	flags := flag.NewFlagSet("svcd "+c.words, flag.ContinueOnError)
+	flags.StringVar(url, "url", "http://127.0.0.1:8080", "`URL` of the server")
+	if c.access == uses {
+		flags.StringVar(key, "key", "", "an API `key`")
+	} else {
+		flags.StringVar(key, "admin-key", "", "the server's admin `key`")
+	}
+	return flags
 }
 
 // sentence words the error of a [client.Client] for people.
