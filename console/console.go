@@ -165,6 +165,8 @@ func (c *Console) routes() {
 	c.signedIn("GET /conversations", c.conversationsPage)
 	c.signedIn("GET /conversations/{id}", c.conversationPage)
 	c.signedIn("POST /conversations/{id}/delete", c.deleteConversation)
+	c.signedIn("GET /start", c.startPage)
+	c.signedIn("POST /start", c.startWithKey)
 	c.signedIn("GET /overview", c.overviewPage)
 	c.signedIn("GET /log", c.logPage)
 	c.signedIn("GET /responses", func(v *request) error { return v.redirect("/log?kind=response") })

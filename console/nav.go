@@ -25,6 +25,7 @@ var (
 		{"Playground", []navPlace{
 			{Name: "Decide", Path: "/decide", Icon: "M4 6h16M4 12h10M4 18h6"},
 			{Name: "Chat", Path: "/respond", Icon: "M4 5h16v11H9l-5 4z"},
+			{Name: "Quick start", Path: "/start", Icon: "M7 8l-4 4 4 4m10-8l4 4-4 4M13 5l-2 14"},
 		}},
 		{"Observe", []navPlace{
 			{Name: "Log", Path: "/log", Icon: "M4 6h2m3 0h11M4 12h2m3 0h11M4 18h2m3 0h11", pages: []string{"log", "response", "completion", "decision"}},

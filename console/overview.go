@@ -23,7 +23,7 @@ type span struct {
 
 // spans are what the overview can show, the default first.
 var spans = []span{
-	{"24 hours", "day", time.Hour, 24, "15:04"},
+	{"24 hours", "day", time.Hour, 24, "Jan 2 15:04"},
 	{"7 days", "week", 6 * time.Hour, 28, "Jan 2 15:04"},
 	{"30 days", "month", 24 * time.Hour, 30, "Jan 2"},
 }
@@ -369,7 +369,10 @@ func (c *Console) readBudgets(v *request, view *overviewView) error {
 	view.Credits = o.Credits
 	stretch := time.Duration(view.Span.steps) * view.Span.step
 	if daily := float64(view.All.Cost) / (stretch.Hours() / 24); daily > 0 && o.Credits > 0 {
-		view.CreditsFor = "about " + plural(int(min(float64(o.Credits)/daily, 36500)), "day", "days") + " at this pace"
+		view.CreditsFor = "more than a year at this pace"
+		if days := float64(o.Credits) / daily; days < 365 {
+			view.CreditsFor = "about " + plural(int(days), "day", "days") + " at this pace"
+		}
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func TestHostileTexts(t *testing.T) {
 	v.says("td", "<b onclick")
 	v.open("/respond")
 	v.fill("#text", hostile)
-	v.submit("#respond button.primary")
+	v.click("#respond button.primary")
 	v.says(".item.user pre", "onload=window.broken")
 	v.open("/decide")
 	v.fill("#state", hostile+strings.Repeat("long ", 200_000))

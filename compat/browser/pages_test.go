@@ -26,8 +26,8 @@ func TestFirstStart(t *testing.T) {
 	v.says(".answer .verdict strong", "billing")
 	var bars int
 	v.do(chromedp.Evaluate(`document.querySelectorAll(".answer svg rect.fill").length`, &bars))
-	if bars != 5 { // three teams, yes and no
-		t.Errorf("%d bars are drawn, want 5", bars)
+	if bars != 8 { // three teams, yes and no, three levels
+		t.Errorf("%d bars are drawn, want 8", bars)
 	}
 	v.do(chromedp.Navigate(v.link), chromedp.WaitVisible("main", chromedp.ByQuery))
 	v.says(".wrong", "used already")
