@@ -110,6 +110,7 @@ type FunctionCall struct {
 	Name      string
 	Arguments string // JSON text, as the model wrote it; the text that a custom tool is called with
 	Custom    bool   // a custom_tool_call
+	Tool      string // shell, local_shell or apply_patch: a call of that tool, which the caller runs; empty for others
 	Thought   Thought
 }
 
@@ -122,8 +123,15 @@ type Thought struct {
 
 // Prefix is what the ID of the call begins with.
 func (c *FunctionCall) Prefix() string {
-	if c.Custom {
+	switch {
+	case c.Custom:
 		return "ctc"
+	case c.Tool == "shell":
+		return "sh"
+	case c.Tool == "local_shell":
+		return "lsh"
+	case c.Tool == "apply_patch":
+		return "apc"
 	}
 	return "fc"
 }
@@ -137,6 +145,7 @@ type FunctionCallOutput struct {
 	Output  string
 	Content []Part // text and files, in place of Output
 	Custom  bool   // a custom_tool_call_output
+	Tool    string // as that of the call
 	Listed  bool   // it was added as an item, and is listed and addressed like one; not part of the interface
 	Call    string // ID of the item of the call; not part of the interface
 }

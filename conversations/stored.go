@@ -43,8 +43,9 @@ type record struct {
 	Name    string       `json:"name,omitempty"`
 	Space   string       `json:"ns,omitempty"`     // namespace of a call
 	Listed  bool         `json:"listed,omitempty"` // of an output
-	Custom  bool         `json:"custom,omitempty"` // of a call or its output
-	Text    string       `json:"text,omitempty"`   // arguments, output or results
+	Custom  bool         `json:"custom,omitempty"` // of a call or its output, as is Tool
+	Tool    string       `json:"tool,omitempty"`
+	Text    string       `json:"text,omitempty"` // arguments, output or results
 	Queries []string     `json:"queries,omitempty"`
 	Sources []string     `json:"sources,omitzero"`
 	Sealed  string       `json:"sealed,omitempty"`
@@ -160,10 +161,10 @@ func newRecord(e Entry) record {
 		r.Parts = recordParts(item.Content)
 	case *FunctionCall:
 		r.Kind, r.Status, r.CallID, r.Name, r.Text = kindCall, item.Status, item.CallID, item.Name, item.Arguments
-		r.Space, r.Custom, r.Thought = item.Namespace, item.Custom, thoughtRecord(item.Thought)
+		r.Space, r.Custom, r.Tool, r.Thought = item.Namespace, item.Custom, item.Tool, thoughtRecord(item.Thought)
 	case *FunctionCallOutput:
 		r.Kind, r.CallID, r.Call, r.Text = kindOutput, item.CallID, item.Call, item.Output
-		r.Custom, r.Listed, r.Parts = item.Custom, item.Listed, recordParts(item.Content)
+		r.Custom, r.Tool, r.Listed, r.Parts = item.Custom, item.Tool, item.Listed, recordParts(item.Content)
 	case *WebSearch:
 		r.Kind, r.Status, r.CallID, r.Queries, r.Text = kindSearch, item.Status, item.CallID, item.Queries, item.Results
 		r.Sources, r.Thought = item.Sources, thoughtRecord(item.Thought)
@@ -189,9 +190,9 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 	case kindMessage:
 		e.Item = &Message{ID: r.ID, Status: r.Status, Role: r.Role, Phase: r.Phase, Content: r.content()}
 	case kindCall:
-		e.Item = &FunctionCall{ID: r.ID, Status: r.Status, CallID: r.CallID, Namespace: r.Space, Name: r.Name, Arguments: r.Text, Custom: r.Custom, Thought: Thought(r.Thought)}
+		e.Item = &FunctionCall{ID: r.ID, Status: r.Status, CallID: r.CallID, Namespace: r.Space, Name: r.Name, Arguments: r.Text, Custom: r.Custom, Tool: r.Tool, Thought: Thought(r.Thought)}
 	case kindOutput:
-		output := &FunctionCallOutput{ID: r.ID, CallID: r.CallID, Output: r.Text, Custom: r.Custom, Listed: r.Listed, Call: r.Call}
+		output := &FunctionCallOutput{ID: r.ID, CallID: r.CallID, Output: r.Text, Custom: r.Custom, Tool: r.Tool, Listed: r.Listed, Call: r.Call}
 		if r.Parts != nil {
 			output.Content = r.content()
 		}

@@ -52,7 +52,7 @@ func TestToolsOfAgents(t *testing.T) {
 	for _, tool := range a.script.Requests()[0].Tools {
 		offered = append(offered, tool.Name)
 	}
-	is.Equal(offered, []string{"weather", "mcp__files__read", "mcp__files__edit", "apply_patch", "web_search"})
+	is.Equal(offered, []string{"weather", "mcp__files__read", "mcp__files__edit", "apply_patch", "web_search", "local_shell"})
 	patch := a.script.Requests()[0].Tools[3]
 	is.Equal(patch.Description, "Patch.\n\nThe input must follow this lark grammar:\nstart: X")
 	is.True(json.Valid(patch.Parameters))

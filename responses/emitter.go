@@ -116,10 +116,15 @@ func (e *emitter) cite(c conversations.Citation) {
 	e.emit(Event{Type: EventCited, OutputIndex: e.index(), ItemID: e.message.ID, Citation: &c, Cited: len(e.citations) - 1})
 }
 
-// callStart begins a call. What was said before it was commentary.
+// callStart begins a call. What was said before it was commentary. A call of one of the
+// caller's own tools is shown when it is whole: its action cannot be shown in pieces.
 func (e *emitter) callStart(call *conversations.FunctionCall) {
 	e.closeItem(conversations.Completed, conversations.Commentary)
 	e.call = call
+	if call.Tool != "" {
+		e.response.Output = append(e.response.Output, call)
+		return
+	}
 	if call.Custom {
 		e.input = &generation.CustomInput{}
 	}
@@ -134,6 +139,9 @@ func (e *emitter) argumentsDelta(arguments string) {
 		return
 	}
 	e.text.WriteString(arguments)
+	if e.call.Tool != "" {
+		return
+	}
 	e.emit(Event{Type: EventArgumentsDelta, OutputIndex: e.index(), ItemID: e.call.ID, Text: arguments})
 }
 
@@ -164,6 +172,11 @@ func (e *emitter) closeItem(status conversations.Status, phase string) {
 		e.emit(Event{Type: EventTextDone, OutputIndex: e.index(), ItemID: message.ID, Text: whole, Logprobs: message.Content[0].Logprobs, More: true})
 		e.emit(Event{Type: EventPartDone, OutputIndex: e.index(), ItemID: message.ID, Part: &message.Content[0], More: true})
 		e.done(message, true)
+	case call != nil && call.Tool != "":
+		shown := *call
+		shown.Status = conversations.InProgress
+		e.emit(Event{Type: EventItemAdded, OutputIndex: e.index(), Item: &shown, More: true})
+		e.done(call, true)
 	case call != nil && call.Custom:
 		e.emit(Event{Type: EventInputDone, OutputIndex: e.index(), ItemID: call.ID, Text: whole, More: true})
 		e.done(call, true)

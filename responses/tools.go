@@ -19,6 +19,7 @@ type ToolAlias struct {
 	Namespace string // that the function belongs to; empty is none
 	Name      string // there
 	Custom    bool   // a custom tool: its input is text, not JSON
+	Tool      string // shell, local_shell or apply_patch: that tool, not a function; see [OwnTool]
 }
 
 // SearchTool returns the web search tool, for the tools of a [Request], as models
@@ -45,6 +46,24 @@ func CustomTool(name, description, rule string) model.Tool {
 		description = strings.TrimLeft(description+"\n\n"+rule, "\n")
 	}
 	return model.Tool{Name: name, Description: description, Parameters: customParameters}
+}
+
+// OwnTool returns the tool shell, local_shell or apply_patch as models see it: a function
+// whose arguments are the action of its calls. The caller runs it.
+func OwnTool(kind string) model.Tool {
+	return model.Tool{Name: kind, Description: ownTools[kind].description, Parameters: json.RawMessage(ownTools[kind].parameters)}
+}
+
+var ownTools = map[string]struct{ description, parameters string }{
+	"shell": {"Run shell commands on the user's machine. The commands of one call run at once.",
+		`{"type":"object","properties":{"commands":{"type":"array","items":{"type":"string"},"minItems":1},"timeout_ms":{"type":"integer"},` +
+			`"max_output_length":{"type":"integer","description":"Characters of the output that are wanted."}},"required":["commands"],"additionalProperties":false}`},
+	"local_shell": {"Run a command on the user's machine.",
+		`{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"},"minItems":1,"description":"The program and its arguments."},` +
+			`"working_directory":{"type":"string"},"timeout_ms":{"type":"integer"}},"required":["command"],"additionalProperties":false}`},
+	"apply_patch": {"Create, update or delete a file. The diff has the lines of the V4A format: those of context begin with a blank, removed ones with -, added ones with +, and @@ begins a section.",
+		`{"type":"object","properties":{"type":{"type":"string","enum":["create_file","update_file","delete_file"]},"path":{"type":"string"},` +
+			`"diff":{"type":"string","description":"Not for delete_file."}},"required":["type","path"],"additionalProperties":false}`},
 }
 
 var customParameters = json.RawMessage(`{"type":"object","properties":{"` + generation.CustomParameter + `":{"type":"string",` +

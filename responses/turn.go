@@ -472,7 +472,7 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 func (t *turn) newCall(name string) *conversations.FunctionCall {
 	alias := t.req.alias(name)
 	c := &conversations.FunctionCall{
-		Status: conversations.InProgress, Namespace: alias.Namespace, Name: alias.Name, Custom: alias.Custom,
+		Status: conversations.InProgress, Namespace: alias.Namespace, Name: alias.Name, Custom: alias.Custom, Tool: alias.Tool,
 		Thought: t.thought(),
 	}
 	c.ID = t.o.NewID(c.Prefix())

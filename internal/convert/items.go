@@ -24,11 +24,12 @@ func FromInput(w *wire.TextOr[[]wire.InputItem]) []conversations.Item {
 	}
 	var items []conversations.Item
 	var bare *conversations.Message // of the parts just read
+	answered := answeredCalls(w.Value)
 	for i := range w.Value {
 		item := &w.Value[i]
 		if !item.IsPart() {
 			bare = nil
-			if found := FromInputItem(item); found != nil {
+			if found := fromInputItem(item, answered); found != nil {
 				items = append(items, found)
 			}
 			continue
@@ -51,18 +52,23 @@ func FromInput(w *wire.TextOr[[]wire.InputItem]) []conversations.Item {
 // FromInputItems returns the items of a list, in which no parts stand.
 func FromInputItems(list []wire.InputItem) []conversations.Item {
 	var items []conversations.Item
+	answered := answeredCalls(list)
 	for i := range list {
-		if item := FromInputItem(&list[i]); item != nil {
+		if item := fromInputItem(&list[i], answered); item != nil {
 			items = append(items, item)
 		}
 	}
 	return items
 }
 
-// FromInputItem returns an item of a request, nil for one that is accepted and not
-// kept: reasoning that is not sealed.
-func FromInputItem(w *wire.InputItem) conversations.Item {
+// fromInputItem returns an item of a request, nil for one that is accepted and not
+// kept: reasoning that is not sealed. answered are the calls that have outputs in the
+// request.
+func fromInputItem(w *wire.InputItem, answered map[string]bool) conversations.Item {
 	if w.Hosted != nil {
+		if item := fromOwn(w, answered); item != nil {
+			return item
+		}
 		if search := fromOwnSearch(w); search != nil {
 			return search
 		}
@@ -263,6 +269,9 @@ func ToItem(item conversations.Item) wire.Item {
 	case *conversations.Message:
 		return wire.Item{ID: i.ID, Type: "message", Status: string(i.Status), Role: string(i.Role), Phase: i.Phase, Content: toParts(i.Content)}
 	case *conversations.FunctionCall:
+		if i.Tool != "" {
+			return toOwnCall(i)
+		}
 		w := wire.Item{ID: i.ID, Type: "function_call", Status: string(i.Status), CallID: i.CallID, Namespace: i.Namespace, Name: &i.Name, Arguments: &i.Arguments}
 		if i.Custom {
 			w.Type, w.Arguments, w.Input = "custom_tool_call", nil, &i.Arguments
@@ -272,6 +281,9 @@ func ToItem(item conversations.Item) wire.Item {
 		w := wire.Item{ID: i.ID, Type: "function_call_output", Status: string(conversations.Completed), CallID: i.CallID, Output: &wire.TextOr[[]wire.Part]{Text: &i.Output}}
 		if i.Custom {
 			w.Type = "custom_tool_call_output"
+		}
+		if i.Tool != "" {
+			w.Type = i.Tool + "_call_output"
 		}
 		if i.Content != nil {
 			w.Output = &wire.TextOr[[]wire.Part]{Value: toParts(i.Content)}
@@ -292,7 +304,7 @@ func ToItem(item conversations.Item) wire.Item {
 	return wire.Item{ID: item.ItemID(), Type: "item_reference"}
 }
 
-func toSearchAction(s *conversations.WebSearch) *wire.SearchAction {
+func toSearchAction(s *conversations.WebSearch) *wire.ItemAction {
 	w := &wire.SearchAction{Type: "search", Queries: s.Queries}
 	if len(s.Queries) > 0 {
 		w.Query = s.Queries[0]
@@ -300,7 +312,7 @@ func toSearchAction(s *conversations.WebSearch) *wire.SearchAction {
 		w.Queries = []string{}
 	}
 	w.Sources = mapped(s.Sources, func(url *string) wire.SearchSource { return wire.SearchSource{Type: "url", URL: *url} })
-	return w
+	return &wire.ItemAction{Search: w}
 }
 
 // ToItems returns items as they are answered.
@@ -335,9 +347,12 @@ func FromItem(w *wire.Item) conversations.Item {
 			o.Output, o.Content = value(w.Output.Text), fromParts(w.Output.Value)
 		}
 		return o
+	case "shell_call", "local_shell_call", "apply_patch_call":
+		return fromOwnAnswer(w)
 	case "web_search_call":
 		s := &conversations.WebSearch{ID: w.ID, Status: conversations.Status(w.Status)}
-		if a := w.Action; a != nil {
+		if w.Action != nil && w.Action.Search != nil {
+			a := w.Action.Search
 			s.Queries, s.Sources = a.Queries, mapped(a.Sources, func(w *wire.SearchSource) string { return w.URL })
 		}
 		return s

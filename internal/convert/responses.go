@@ -145,6 +145,9 @@ func fromResponseTools(list []wire.ResponseTool, r *responses.Request) error {
 				return err
 			}
 			plain = plain && what == wire.FunctionTool
+		case wire.OwnTool:
+			addOwnTool(t, r)
+			plain = false
 		case wire.NamespaceTool:
 			for k := range t.Tools {
 				if err := addCallable(&t.Tools[k], t.Name, fmt.Sprintf("%s.tools[%d]", at, k), r); err != nil {
@@ -228,6 +231,10 @@ func fromResponseToolChoice(w *wire.TextOr[wire.ResponseToolChoice], r *response
 		for _, t := range w.Value.Tools {
 			switch wire.KindOfTool(t.Type) {
 			case wire.OmittedTool:
+			case wire.OwnTool:
+				if _, ok := r.ToolAliases[t.Type]; ok { // it is offered
+					r.AllowedTools = append(r.AllowedTools, t.Type)
+				}
 			case wire.MCPTool:
 				r.AllowedMCP = append(r.AllowedMCP, responses.MCPChoice{Label: t.ServerLabel, Name: t.Name})
 			default:
@@ -255,6 +262,9 @@ func offered(kind, namespace, name string, r *responses.Request) string {
 	if wire.KindOfTool(kind) == wire.FileSearchTool {
 		return responses.FileSearchTool().Name
 	}
+	if wire.KindOfTool(kind) == wire.OwnTool {
+		return kind
+	}
 	return r.Offered(namespace, name)
 }
 
@@ -281,6 +291,10 @@ func toResponseTools(r *responses.Request) []wire.ResponseTool {
 			called.Name = t.Name
 		}
 		one := wire.ResponseTool{ToolFields: wire.ToolFields{Type: "function", Name: called.Name, Description: t.Description, Parameters: t.Parameters, Strict: t.Strict}}
+		if called.Tool != "" {
+			list = append(list, wire.ResponseTool{ToolFields: wire.ToolFields{Type: called.Tool}})
+			continue
+		}
 		if called.Custom {
 			one.ToolFields = wire.ToolFields{Type: "custom", Name: called.Name, Description: t.Description}
 		}
@@ -337,6 +351,9 @@ func chosen(name string, r *responses.Request) wire.ResponseToolChoice {
 		c.Name, c.Namespace = called.Name, called.Namespace
 		if called.Custom {
 			c.Type = "custom"
+		}
+		if called.Tool != "" {
+			c.Type, c.Name = called.Tool, ""
 		}
 	}
 	return c

@@ -31,8 +31,9 @@ import (
 // filler fills values with something else in every field. Interfaces are filled by
 // what of has for their types.
 type filler struct {
-	n  int
-	of map[reflect.Type]func(*filler) any
+	n     int
+	parts int // of chats, whose kinds follow each other
+	of    map[reflect.Type]func(*filler) any
 }
 
 func newFiller() *filler {
@@ -40,7 +41,8 @@ func newFiller() *filler {
 		reflect.TypeFor[accounts.Trace]():  func(*filler) any { return accounts.Trace{} }, // which the interface does not show
 		reflect.TypeFor[json.RawMessage](): func(f *filler) any { return json.RawMessage(f.text(`{"x":0.%d}`)) },
 		reflect.TypeFor[chat.Part](): func(f *filler) any {
-			switch f.n++; f.n % 3 {
+			f.n++
+			switch f.parts++; f.parts % 3 {
 			case 0:
 				return chat.Text(f.text("text %d"))
 			case 1:
@@ -331,6 +333,8 @@ func outputItems(f *filler) []conversations.Item {
 		&conversations.Message{ID: f.text("msg_%d"), Status: conversations.Completed, Role: model.Assistant, Phase: conversations.FinalAnswer, Content: []conversations.Part{text, file, picture, inline, said}},
 		&conversations.FunctionCall{ID: f.text("fc_%d"), Status: conversations.InProgress, CallID: f.text("c%d"), Namespace: f.text("ns%d"), Name: f.text("n%d"), Arguments: f.text("{%d}")},
 		&conversations.FunctionCall{ID: f.text("ctc_%d"), Status: conversations.Incomplete, CallID: f.text("c%d"), Name: f.text("n%d"), Arguments: f.text("in %d"), Custom: true},
+		&conversations.FunctionCall{ID: f.text("sh_%d"), Status: conversations.Completed, CallID: f.text("c%d"), Name: "shell", Arguments: `{"commands":["ls"],"timeout_ms":null,"max_output_length":1}`, Tool: "shell"},
+		&conversations.FunctionCall{ID: f.text("apc_%d"), Status: conversations.Completed, CallID: f.text("c%d"), Name: "apply_patch", Arguments: `{"type":"delete_file","path":"a"}`, Tool: "apply_patch"},
 		&conversations.FunctionCallOutput{ID: f.text("fco_%d"), CallID: f.text("c%d"), Output: f.text("out %d")},
 		&conversations.FunctionCallOutput{ID: f.text("fco_%d"), CallID: f.text("c%d"), Content: []conversations.Part{text, file, picture, inline}, Custom: true},
 		&conversations.WebSearch{ID: f.text("ws_%d"), Status: conversations.Completed, Queries: []string{f.text("q%d"), f.text("q%d")}, Sources: []string{f.text("http://%d")}},
@@ -387,7 +391,7 @@ func TestResponseRequestsArrive(t *testing.T) {
 		}
 		return r
 	}
-	request(t, convert.ToResponseRequest, again, ".Continuation.Input.Value.Hosted .Input.Text .Stream .StreamOptions .Unused .Conversation.Value .Tools.ToolFields.Format .Tools.ToolFields.Tools .Tools.ToolFields.VectorStoreIDs .Tools.ToolFields.Filters .Tools.ToolFields.MaxNumResults .Tools.ToolFields.RankingOptions .Tools.Sent .Tools.Bare .Input.Value.InputPartFields .Continuation.Input.Text .Continuation.Conversation.Value "+
+	request(t, convert.ToResponseRequest, again, ".Continuation.Input.Value.Hosted .Input.Text .Stream .StreamOptions .Unused .Conversation.Value .Tools.ToolFields.Format .Tools.ToolFields.Tools .Tools.ToolFields.VectorStoreIDs .Tools.ToolFields.Filters .Tools.ToolFields.MaxNumResults .Tools.ToolFields.RankingOptions .Tools.Sent .Tools.Bare .Tools.Away .Input.Value.InputPartFields .Continuation.Input.Text .Continuation.Conversation.Value "+
 		".Continuation.Input.Value.Content.Text .Continuation.Input.Value.Output.Value.InputPartFields.Refusal .Continuation.Input.Value.Content.Value.InputPartFields.Refusal .Continuation.Input.Value.InputPartFields .ToolChoice.Value.Mode .ToolChoice.Value.Tools .ToolChoice.Value.Namespace .ToolChoice.Value.ServerLabel",
 		fill(f, plain),
 		fill(f, plain, func(r *responses.Request) { r.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: "f"} }),

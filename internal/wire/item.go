@@ -1,23 +1,27 @@
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/seed-506d8e5d/svc/internal/jsonout"
+)
 
 // Item is an item of a conversation or a response.
 type Item struct {
 	ID     string `json:"id,omitempty" api:"required"`
 	Type   string `json:"type"`
-	Status string `json:"status,omitempty" of:"message function_call custom_tool_call function_call_output custom_tool_call_output web_search_call file_search_call mcp_call" api:"enum=in_progress|completed|incomplete|failed"`
+	Status string `json:"status,omitempty" of:"message function_call custom_tool_call shell_call local_shell_call apply_patch_call function_call_output custom_tool_call_output web_search_call file_search_call mcp_call" api:"enum=in_progress|completed|incomplete|failed"`
 
 	Role    string `json:"role,omitempty" of:"message" api:"required,enum=user|assistant|system"`
 	Phase   string `json:"phase,omitempty" of:"message" api:"enum=commentary|final_answer"`
 	Content []Part `json:"content,omitzero" of:"message" api:"required"`
 
-	CallID    string          `json:"call_id,omitempty" of:"function_call custom_tool_call function_call_output custom_tool_call_output" api:"required"`
+	CallID    string          `json:"call_id,omitempty" of:"function_call custom_tool_call shell_call local_shell_call apply_patch_call function_call_output custom_tool_call_output shell_call_output local_shell_call_output apply_patch_call_output" api:"required"`
 	Namespace string          `json:"namespace,omitempty" of:"function_call custom_tool_call" doc:"That the tool belongs to; absent where it belongs to none."`
 	Name      *string         `json:"name,omitempty" of:"function_call custom_tool_call mcp_call mcp_approval_request" api:"required"`
 	Arguments *string         `json:"arguments,omitempty" of:"function_call mcp_call mcp_approval_request" api:"required" doc:"JSON text."`
 	Input     *string         `json:"input,omitempty" of:"custom_tool_call" api:"required" doc:"Plain text."`
-	Output    *TextOr[[]Part] `json:"output,omitempty" of:"function_call_output custom_tool_call_output mcp_call" api:"required,nullable" doc:"Text; parts where files stand among it; null of a call that failed."`
+	Output    *TextOr[[]Part] `json:"output,omitempty" of:"function_call_output custom_tool_call_output shell_call_output local_shell_call_output apply_patch_call_output mcp_call" api:"required,nullable" doc:"Text; parts where files stand among it; null of a call that failed."`
 
 	ServerLabel       *string         `json:"server_label,omitempty" of:"mcp_list_tools mcp_call mcp_approval_request" api:"required"`
 	Tools             []MCPListedTool `json:"tools,omitzero" of:"mcp_list_tools" api:"required"`
@@ -29,10 +33,36 @@ type Item struct {
 	Queries []string        `json:"queries,omitzero" of:"file_search_call" api:"required,most=5"`
 	Results json.RawMessage `json:"results,omitempty" of:"file_search_call" api:"required,types=array|null" doc:"A list of FoundChunk with include file_search_call.results; null without."`
 
-	Action *SearchAction `json:"action,omitempty" of:"web_search_call" api:"required"`
+	Action    *ItemAction     `json:"action,omitempty" of:"web_search_call shell_call local_shell_call" api:"required"`
+	Operation json.RawMessage `json:"operation,omitempty" of:"apply_patch_call" api:"required,object" doc:"With type (create_file, update_file or delete_file), path, and diff."`
 
 	Summary          []struct{} `json:"summary,omitzero" of:"reasoning" api:"required" doc:"Always empty."`
 	EncryptedContent *string    `json:"encrypted_content,omitempty" of:"compaction reasoning" api:"required" doc:"A summary of what was said before, or what the model has thought, which the service alone can read."`
+}
+
+// ItemAction is what a search looked for, or what the caller's own shell is to do.
+type ItemAction struct {
+	Search *SearchAction
+	Own    json.RawMessage // where Search is nil
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (a ItemAction) MarshalJSON() ([]byte, error) {
+	if a.Search != nil {
+		return jsonout.Marshal(a.Search)
+	}
+	return a.Own, nil
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (a *ItemAction) UnmarshalJSON(data []byte) error {
+	var search SearchAction
+	if err := json.Unmarshal(data, &search); err == nil && search.Type == "search" {
+		a.Search = &search
+		return nil
+	}
+	a.Own = append([]byte(nil), data...)
+	return nil
 }
 
 // Part is a piece of an item's content.

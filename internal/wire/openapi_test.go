@@ -35,7 +35,7 @@ var (
 	answers = []any{
 		Decision{}, DecisionList{}, Ranking{}, Calibration{}, List[Calibration]{}, KeptDecision{}, List[KeptDecision]{}, EmbeddingList{}, Moderations{}, ModelList{}, InputTokens{},
 		Response{}, Compacted{}, ResponseEvent{}, List[Item]{}, ChatCompletion{}, List[ChatCompletion]{}, ChatChunk{}, List[StoredMessage]{}, TextCompletion{},
-		MessagesMessage{}, MessagesTokens{}, MessagesModels{}, MessagesError{},
+		SearchAction{}, MessagesMessage{}, MessagesTokens{}, MessagesModels{}, MessagesError{},
 		Conversation{}, List[File]{}, List[Batch]{}, BatchLine{},
 		List[VectorStore]{}, List[VectorStoreFile]{}, VectorStoreContent{}, FileBatch{}, SearchResults{}, FoundChunk{},
 		List[WebhookEndpoint]{}, List[WebhookDelivery]{}, WebhookTest{}, WebhookEventTypes{}, WebhookEvent{}, List[Organization]{}, List[UsageRecord]{}, List[APIKey]{}, List[AuditEntry]{}, Status{}, Error{}, DecisionError{},
@@ -55,6 +55,7 @@ var (
 		reflect.TypeFor[ResponseTool]():          "ResponseToolInput",
 		reflect.TypeFor[ResponseToolChoice]():    "ResponseToolChoice",
 		reflect.TypeFor[LogitBias]():             "LogitBias",
+		reflect.TypeFor[ItemAction]():            "ItemAction",
 		reflect.TypeFor[VectorStoreAttributes](): "VectorStoreAttributes",
 		reflect.TypeFor[DataURL]():               "DataURL",
 		reflect.TypeFor[Prompt]():                "Prompt",

@@ -17,6 +17,7 @@ const (
 	UnknownTool    ToolKind = iota // an error: nobody knows it
 	FunctionTool                   // offered as it is
 	CustomTool                     // offered as a function with one string
+	OwnTool                        // the caller's, with a form of its own: offered as a function
 	NamespaceTool                  // its functions are offered under qualified names
 	SearchTool                     // run here
 	FileSearchTool                 // likewise
@@ -34,7 +35,9 @@ func KindOfTool(kind string) ToolKind {
 		return CustomTool
 	case "namespace":
 		return NamespaceTool
-	case "image_generation", "tool_search", "programmatic_tool_calling", "local_shell", "shell", "apply_patch":
+	case "local_shell", "shell", "apply_patch":
+		return OwnTool
+	case "image_generation", "tool_search", "programmatic_tool_calling":
 		return OmittedTool
 	case "file_search":
 		return FileSearchTool
@@ -58,6 +61,7 @@ type ResponseTool struct {
 
 	Sent json.RawMessage `json:"-"` // the tool as it was sent
 	Bare bool            `json:"-"` // it has a type and nothing else
+	Away bool            `json:"-"` // a shell in a container of the service, which there is not
 }
 
 // ToolFields are the fields of a [ResponseTool].
@@ -112,6 +116,10 @@ func (t *ResponseTool) readNode(n *jsonin.Node, _ *field) {
 	switch what := KindOfTool(kind.Text()); what {
 	case OmittedTool:
 		t.Type = kind.Text()
+	case OwnTool:
+		t.Type = kind.Text()
+		environment := n.Field("environment")
+		t.Away = environment.IsObject() && environment.Field("type").Text() != "local"
 	case UnknownTool, RefusedTool:
 		refuseTool(kind, what)
 	default:
@@ -218,7 +226,7 @@ func checkChosen(n *jsonin.Node) {
 		if name.Absent() {
 			name.Fail("is required")
 		}
-	case SearchTool, FileSearchTool, MCPTool:
+	case SearchTool, FileSearchTool, MCPTool, OwnTool:
 	case OmittedTool:
 		kind.Fail("is %q, which this service does not run: it cannot be demanded", kind.Text())
 	default:
