@@ -129,11 +129,6 @@ func searches(tools []model.Tool) bool {
 
 func isWebSearch(t model.Tool) bool { return t.Search && t.Name == searchName }
 
-// withoutSearch returns the tools without searches: the model must answer.
-func withoutSearch(tools []model.Tool) []model.Tool {
-	return slices.DeleteFunc(slices.Clone(tools), func(t model.Tool) bool { return t.Search })
-}
-
 // Offered returns the name under which the model is offered the tool that the
 // caller calls by a name. The namespace may be left out where the name is clear
 // without.

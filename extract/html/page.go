@@ -42,9 +42,9 @@ type flow struct {
 // table is a table that is open.
 type table struct {
 	markdown.Table
-	cells         int // of flows: those that were open before it
-	span          int // of the open cell
-	tables, lists int
+	cells int // of flows: those that were open before it
+	span  int // of the open cell
+	lists int
 }
 
 // list is a list that is open.

@@ -137,7 +137,7 @@ func TestServersThatMisbehave(t *testing.T) {
 			w.Write([]byte("data: {\n\n"))
 		}, `{"type":"mcp_protocol_error","code":-32603,"message":"The server could not be reached, or broke off."}`},
 		"a status": {func(w http.ResponseWriter, r *http.Request) {
-			http.Error(w, "<html>secret of the operator</html>", 418)
+			http.Error(w, "<html>secret of the operator</html>", http.StatusTeapot)
 		}, `{"type":"http_error","code":418,"message":"The server answered with the status 418."}`},
 		"no JSON": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
