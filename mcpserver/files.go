@@ -129,7 +129,7 @@ func (c *call) listResources(cursor string) (*mcp.ListResourcesResult, error) {
 	if err != nil {
 		return nil, protocolError(err)
 	}
-	result := &mcp.ListResourcesResult{Resources: make([]*mcp.Resource, 0, len(found.Items))}
+	result := &mcp.ListResourcesResult{Cacheable: mcp.Cacheable{CacheScope: ofCaller}, Resources: make([]*mcp.Resource, 0, len(found.Items))}
 	for _, f := range found.Items {
 		result.Resources = append(result.Resources, &mcp.Resource{URI: fileScheme + f.ID, Name: f.Filename, MIMEType: "text/plain", Description: f.Details()})
 	}

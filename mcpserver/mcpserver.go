@@ -57,6 +57,9 @@ const maxBody = 17 << 20
 // change with the version of the server alone.
 const keptFor = 5 * time.Minute
 
+// ofCaller is the scope of what nobody may keep for others than the caller.
+const ofCaller = "private"
+
 const instructions = "Tools of an svc server. Use decide to classify, score or check something with probabilities, " +
 	"rerank to order texts by relevance, respond to ask a model, and list_files and read_file for the files of the organization."
 
@@ -85,11 +88,13 @@ type call struct {
 func (c *call) server() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "svc", Title: "svc", Version: c.o.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: c.o.Log,
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}}, // there are no prompts, and lists of them say so
 		SetCacheable: func(_ context.Context, r mcp.Request, cacheable *mcp.Cacheable) {
 			switch r.GetParams().(type) {
 			case *mcp.ListToolsParams, *mcp.ListResourceTemplatesParams:
 				cacheable.TTLMs = int(keptFor.Milliseconds())
+			case *mcp.ReadResourceParams:
+				cacheable.CacheScope = ofCaller
 			}
 		},
 	})
@@ -104,14 +109,14 @@ func (c *call) server() *mcp.Server {
 }
 
 // listsFiles answers lists of resources with the files of the organization, and
-// refuses to tell of changes, of which there are none to tell.
+// refuses what the server does not say it can do.
 func (c *call) listsFiles(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		switch p := r.GetParams().(type) {
 		case *mcp.ListResourcesParams:
 			return c.listResources(p.Cursor)
 		case *mcp.SubscriptionsListenParams:
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "This server tells of no changes."}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "This server does not have " + method + "."}
 		}
 		return next(ctx, method, r)
 	}
