@@ -150,6 +150,8 @@ func (c *Console) routes() {
 	c.signedIn("GET /decide", c.decidePage)
 	c.signedIn("POST /decide", c.decide)
 	c.route("POST /decide/rows", c.serve(c.asCaller(c.judgeRows), checkedByAction))
+	c.signedIn("GET /evaluate", c.evaluatePage)
+	c.route("POST /evaluate", c.serve(c.asCaller(c.evaluate), checkedByAction))
 	c.signedIn("GET /calibrations", c.calibrationsPage)
 	c.signedIn("GET /calibrations/{id}", c.calibrationPage)
 	c.signedIn("POST /calibrations/{id}/delete", c.deleteCalibration)

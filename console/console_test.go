@@ -169,7 +169,7 @@ func TestPagesHaveNoInlineScriptsOrStyles(t *testing.T) {
 	}
 }
 
-var pages = []string{"/decide", "/respond", "/files", "/conversations", "/start", "/overview", "/overview?span=month", "/log", "/log?q=words&latency=1", "/labels", "/labels?question=q&labels=missing", "/calibrations", "/batches", "/webhooks", "/usage",
+var pages = []string{"/decide", "/respond", "/files", "/conversations", "/start", "/evaluate", "/overview", "/overview?span=month", "/log", "/log?q=words&latency=1", "/labels", "/labels?question=q&labels=missing", "/calibrations", "/batches", "/webhooks", "/usage",
 	"/admin/organizations", "/admin/organizations/org_default", "/admin/organizations/org_default/usage", "/admin/usage", "/admin/keys", "/admin/audit", "/admin/system"}
 
 func TestWithoutASession(t *testing.T) {

@@ -1,10 +1,12 @@
 package console
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/fault"
 )
 
 func (c *Console) keysPage(v *request) error {
@@ -19,14 +21,40 @@ func (c *Console) keysPage(v *request) error {
 	if err != nil {
 		return err
 	}
-	return v.render("keys", "API keys", result)
+	view := keysView{list: result, Names: map[string]string{}}
+	for i := range result.Items {
+		if err := c.nameOrganization(v, view.Names, result.Items[i].OrganizationID); err != nil {
+			return err
+		}
+	}
+	return v.render("keys", "API keys", view)
+}
+
+// keysView is a page of keys with the names of their organizations by ID.
+type keysView struct {
+	list[accounts.APIKey]
+	Names map[string]string
+}
+
+// nameOrganization puts what people call an organization among the names.
+func (c *Console) nameOrganization(v *request, names map[string]string, id string) error {
+	if id == "" || names[id] != "" {
+		return nil
+	}
+	o, err := c.service.Organization(v.ctx(), id)
+	if err != nil && !fault.Is(err, fault.NotFound) { // it was deleted meanwhile
+		return err
+	}
+	names[id] = cmp.Or(o.Name, id)
+	return nil
 }
 
 // keyView is a key with its limits.
 type keyView struct {
-	Token string
-	Key   accounts.APIKey
-	Part  float64 // of its budget that is spent, 0 to 1
+	Token        string
+	Key          accounts.APIKey
+	Organization string  // its name
+	Part         float64 // of its budget that is spent, 0 to 1
 }
 
 // during is the present period, in words.
@@ -42,7 +70,11 @@ func (c *Console) keyPage(v *request) error {
 	if err != nil {
 		return err
 	}
-	view := keyView{Token: v.session.Token, Key: key}
+	names := map[string]string{}
+	if err := c.nameOrganization(v, names, key.OrganizationID); err != nil {
+		return err
+	}
+	view := keyView{Token: v.session.Token, Key: key, Organization: names[key.OrganizationID]}
 	if key.Budget > 0 {
 		view.Part = min(max(float64(key.Spent)/float64(key.Budget), 0), 1)
 	}

@@ -24,6 +24,7 @@ var (
 	callerPlaces = []navGroup{
 		{"Playground", []navPlace{
 			{Name: "Decide", Path: "/decide", Icon: "M4 6h16M4 12h10M4 18h6"},
+			{Name: "Evaluate", Path: "/evaluate", Icon: "M4 12l5 5L20 6"},
 			{Name: "Chat", Path: "/respond", Icon: "M4 5h16v11H9l-5 4z"},
 			{Name: "Quick start", Path: "/start", Icon: "M7 8l-4 4 4 4m10-8l4 4-4 4M13 5l-2 14"},
 		}},

@@ -49,7 +49,7 @@ func parsePages(prefix string) (pages, error) {
 		"changes": changes,
 		"tokens":  func(s accounts.Sums) int64 { return s.InputTokens + s.OutputTokens },
 		"list":    func(all ...any) []any { return all },
-		"query":   url.QueryEscape,
+		"query":   func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") },
 		"span":    spanText,
 		"head":    headline,
 		"day":     func(unix int64) string { return time.Unix(unix, 0).UTC().Format("Jan 2") },

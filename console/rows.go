@@ -31,8 +31,9 @@ const (
 
 // row is one line of a file: what it says, and what is to be judged of it.
 type row struct {
-	Cells []string
-	State json.RawMessage
+	Cells  []string
+	State  json.RawMessage
+	Answer string // the right one, where the file has it
 }
 
 // rowsFile is a file of rows with the names of its columns.
@@ -44,6 +45,20 @@ type rowsFile struct {
 // stateColumns are the columns that are the state where a file has one of them: the
 // first of the list wins. Otherwise the whole row is.
 var stateColumns = []string{"state", "text", "input", "message"}
+
+// answerColumns are the columns that have the right answer, the first of the list
+// first.
+var answerColumns = []string{"answer", "label", "right"}
+
+// columnOf returns the first column of a file that has one of the names, -1 for none.
+func columnOf(columns, names []string) int {
+	for _, name := range names {
+		if at := slices.IndexFunc(columns, func(column string) bool { return strings.EqualFold(strings.TrimSpace(column), name) }); at >= 0 {
+			return at
+		}
+	}
+	return -1
+}
 
 // readRows reads a file of rows: JSON Lines where its first character says so, and
 // otherwise CSV with a header.
@@ -79,7 +94,13 @@ func readJSONLines(data []byte) (rowsFile, error) {
 		}
 		state := json.RawMessage(bytes.Clone(line))
 		var fields map[string]json.RawMessage
+		answer := ""
 		if json.Unmarshal(line, &fields) == nil {
+			for _, name := range slices.Backward(answerColumns) {
+				if value, ok := fields[name]; ok {
+					answer = stateLine(value)
+				}
+			}
 			for _, name := range stateColumns {
 				if value, ok := fields[name]; ok {
 					state = value
@@ -87,7 +108,7 @@ func readJSONLines(data []byte) (rowsFile, error) {
 				}
 			}
 		}
-		f.Rows = append(f.Rows, row{Cells: []string{stateLine(state)}, State: state})
+		f.Rows = append(f.Rows, row{Cells: []string{stateLine(state)}, State: state, Answer: answer})
 	}
 	return f, nil
 }
@@ -102,12 +123,7 @@ func readCSV(data []byte) (rowsFile, error) {
 	if f.Columns, err = r.Read(); err != nil {
 		return f, badRows("The file is neither CSV with a header nor JSON Lines: %v.", err)
 	}
-	at := -1
-	for _, name := range stateColumns {
-		if at < 0 {
-			at = slices.IndexFunc(f.Columns, func(column string) bool { return strings.EqualFold(strings.TrimSpace(column), name) })
-		}
-	}
+	at, answer := columnOf(f.Columns, stateColumns), columnOf(f.Columns, answerColumns)
 	for {
 		cells, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -125,9 +141,14 @@ func readCSV(data []byte) (rowsFile, error) {
 		} else {
 			fields := map[string]string{}
 			for i, cell := range cells {
-				fields[f.Columns[i]] = cell
+				if i != answer {
+					fields[f.Columns[i]] = cell
+				}
 			}
 			one.State = marshal(fields)
+		}
+		if answer >= 0 {
+			one.Answer = cells[answer]
 		}
 		f.Rows = append(f.Rows, one)
 	}

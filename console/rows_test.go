@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"html"
 	"mime/multipart"
 	"net/http"
@@ -20,9 +21,16 @@ import (
 // judge sends a file of rows with one question.
 func (d *desk) judge(token, rows string) (int, string) {
 	d.Helper()
+	return d.sendRows("/decide/rows", token, rows, map[string]string{"request": `{"model":"svc-snap-preview","state":"","questions":{"charged":{"type":"noul","instructions":"Was the customer charged twice?"}}}`})
+}
+
+// sendRows sends a form with a file of rows.
+func (d *desk) sendRows(path, token, rows string, fields map[string]string) (int, string) {
+	d.Helper()
 	var b bytes.Buffer
 	form := multipart.NewWriter(&b)
-	for name, value := range map[string]string{"token": token, "request": `{"model":"svc-snap-preview","state":"","questions":{"charged":{"type":"noul","instructions":"Was the customer charged twice?"}}}`} {
+	fields["token"] = token
+	for name, value := range fields {
 		if err := form.WriteField(name, value); err != nil {
 			d.Fatal(err)
 		}
@@ -37,7 +45,7 @@ func (d *desk) judge(token, rows string) (int, string) {
 	if err != nil {
 		d.Fatal(err)
 	}
-	r := httptest.NewRequestWithContext(d.Context(), "POST", d.url+"/console/decide/rows", &b)
+	r := httptest.NewRequestWithContext(d.Context(), "POST", d.url+"/console"+path, &b)
 	r.Header.Set("Content-Type", form.FormDataContentType())
 	return d.do(r)
 }
@@ -149,5 +157,32 @@ func TestCalibrationPages(t *testing.T) {
 		if status != http.StatusOK || !strings.Contains(page, want) {
 			t.Errorf("%d: no %q in %s", status, want, page)
 		}
+	}
+}
+
+func TestEvaluate(t *testing.T) {
+	d := open(t)
+	token := d.signIn(d.key)
+	rows := "state,answer\n"
+	for i := range 20 {
+		rows += fmt.Sprintf("I was charged twice. %d,yes\nThe <weather> is fine. %d,no\n", i, i)
+	}
+	rows += "The weather is nice.,yes\n"
+	fields := map[string]string{"type": "noul", "model": "svc-snap-preview", "instructions": "Was the customer charged twice?"}
+	status, page := d.sendRows("/evaluate", token, rows, fields)
+	for _, want := range []string{"<h2>41 rows</h2>", `<th scope="row">accuracy</th><td class="number">0.976`, "The most confident errors", "The weather is nice."} {
+		if status != http.StatusOK || !strings.Contains(page, want) {
+			t.Errorf("%d: no %q in %s", status, want, page)
+		}
+	}
+	fields["other_instructions"] = "Is the weather fine?"
+	if _, page = d.sendRows("/evaluate", token, rows, fields); !strings.Contains(page, "second wording") || !strings.Contains(page, "✓") {
+		t.Errorf("two wordings: %s", page)
+	}
+	if _, page = d.sendRows("/evaluate", token, "state\nx\n", fields); !strings.Contains(page, "Row 1 has no right answer") {
+		t.Errorf("without answers: %s", page)
+	}
+	if status, _ = d.sendRows("/evaluate", "wrong", rows, fields); status != http.StatusForbidden {
+		t.Errorf("with a wrong token: %d", status)
 	}
 }

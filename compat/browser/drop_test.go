@@ -32,7 +32,7 @@ func TestDropOnRespond(t *testing.T) {
 		v.picture(place{name: "respond-file"}, desk)
 	}
 	v.fill("#text", "How many days do I have to return something?")
-	v.submit("#respond button.primary")
+	v.click("#respond button.primary")
 	v.says(".item.user .attached a", "file_")
 	v.says(".item.assistant .md", "30 days")
 }

@@ -36,7 +36,7 @@ func everyPage(v visitor) []place {
 	v.Helper()
 	pages := []place{
 		{"decide", "/decide"}, {"respond", "/respond"}, {"files", "/files"}, {"conversations", "/conversations"},
-		{"start", "/start"}, {"overview", "/overview"}, {"log", "/log"}, {"log-search", "/log?q=warehouse&latency=1"}, {"usage", "/usage"}, {"calibrations", "/calibrations"}, {"labels", "/labels"}, {"batches", "/batches"}, {"webhooks", "/webhooks"},
+		{"start", "/start"}, {"evaluate", "/evaluate"}, {"overview", "/overview"}, {"log", "/log"}, {"log-search", "/log?q=warehouse&latency=1"}, {"usage", "/usage"}, {"calibrations", "/calibrations"}, {"labels", "/labels"}, {"batches", "/batches"}, {"webhooks", "/webhooks"},
 		{"organizations", "/admin/organizations"}, {"all-usage", "/admin/usage"}, {"keys", "/admin/keys"}, {"audit", "/admin/audit"}, {"system", "/admin/system"},
 	}
 	for _, list := range []place{{"file", "/files"}, {"conversation", "/conversations"}, {"response", "/log?kind=response"},
