@@ -19,12 +19,12 @@ import (
 	"github.com/seed-506d8e5d/svc/httpapi"
 )
 
-var updateReadme = flag.Bool("update-readme", false, "write the answers that TestReadmeExamples gets into README.md")
+var updateReadme = flag.Bool("update-readme", false, "write the answers that TestReadmeExamples gets into the README and the guides")
 
 // example is a command of the README with the answer that is shown behind it,
 // in full or as the text of its message. The command sends JSON, or a file whose
 // content is in the line before.
-var example = regexp.MustCompile("(?s)```sh\n(?:echo \"([^\"]*)\" > \\S+\n)?curl http://127\\.0\\.0\\.1:8080(\\S+) ([^`]*)\n```\n\n" +
+var example = regexp.MustCompile("(?s)```sh\n(?:export [^\n]*\n)?(?:echo \"([^\"]*)\" > \\S+\n)?curl http://127\\.0\\.0\\.1:8080(\\S+) ([^`]*)\n```\n\n" +
 	"(?:```json\n(.*?)\n?```|Its answer is \"([^\"]*)\")")
 
 var (
@@ -33,9 +33,19 @@ var (
 	anyID    = regexp.MustCompile(`[a-z]+_…`)
 )
 
-// TestReadmeExamples sends what the README says to send, one after another, and
-// compares what comes back with what it shows. IDs and times differ each time.
+// guides have examples, and how many at least.
+var guides = map[string]int{"README.md": 1, "docs/documents.md": 5, "docs/agents.md": 1}
+
+// TestReadmeExamples sends what the README and the guides say to send, one after
+// another, and compares what comes back with what they show. IDs and times differ each
+// time.
 func TestReadmeExamples(t *testing.T) {
+	for file, least := range guides {
+		t.Run(file, func(t *testing.T) { runExamples(t, file, least) })
+	}
+}
+
+func runExamples(t *testing.T, file string, least int) {
 	service, err := svc.New(t.Context(), svc.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -48,12 +58,12 @@ func TestReadmeExamples(t *testing.T) {
 	server := httptest.NewServer(httpapi.New(service, httpapi.Options{}))
 	defer server.Close()
 
-	readme, err := os.ReadFile("README.md")
+	readme, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	examples := example.FindAllSubmatchIndex(readme, -1)
-	if len(examples) < 7 {
+	if len(examples) < least {
 		t.Fatalf("%d examples found", len(examples))
 	}
 	updated, last, written := []byte(nil), "", 0
@@ -75,7 +85,7 @@ func TestReadmeExamples(t *testing.T) {
 		written = at[2*shown+1]
 	}
 	if *updateReadme {
-		if err := os.WriteFile("README.md", append(updated, readme[written:]...), 0o644); err != nil {
+		if err := os.WriteFile(file, append(updated, readme[written:]...), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,10 +196,10 @@ func settled(answer string) string {
 	return times.ReplaceAllString(ids.ReplaceAllString(answer, "_…"), "at…")
 }
 
-// TestReadmeEmbeds holds the program in the README to the example that is built
+// TestReadmeEmbeds holds the program in the guide to the example that is built
 // and run.
 func TestReadmeEmbeds(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+	readme, err := os.ReadFile("docs/embedding.md")
 	if err != nil {
 		t.Fatal(err)
 	}
