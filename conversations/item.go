@@ -51,6 +51,8 @@ const (
 	OutputText PartType = "output_text" // of an assistant's message
 	InputFile  PartType = "input_file"
 	InputImage PartType = "input_image"
+
+	SummaryText PartType = "summary_text" // of reasoning, in events alone
 )
 
 // Part is a piece of a message's content.
@@ -187,8 +189,9 @@ type Compaction struct {
 // Reasoning is what a model has thought, sealed: the caller can send it back and
 // not read it. It is attached to what came of it: neither listed nor addressable.
 type Reasoning struct {
-	ID     string
-	Sealed string // a [Thought] as the interface shows it, by [Service.SealThought]
+	ID      string
+	Sealed  string // a [Thought] as the interface shows it, by [Service.SealThought]
+	Summary string // what the model has thought, as it is shown; empty where it is not
 }
 
 // Reference stands for an item of the organization's that is stored, by its ID.

@@ -169,7 +169,7 @@ func newRecord(e Entry) record {
 		r.Kind, r.Status, r.CallID, r.Queries, r.Text = kindSearch, item.Status, item.CallID, item.Queries, item.Results
 		r.Sources, r.Thought = item.Sources, thoughtRecord(item.Thought)
 	case *Reasoning:
-		r.Kind, r.Sealed = kindReason, item.Sealed
+		r.Kind, r.Sealed, r.Text = kindReason, item.Sealed, item.Summary
 	case *FileSearch:
 		item.record(&r)
 	case *Compaction:
@@ -200,7 +200,7 @@ func decodeEntry(seq uint64, data []byte) (Entry, error) {
 	case kindSearch:
 		e.Item = &WebSearch{ID: r.ID, Status: r.Status, CallID: r.CallID, Queries: r.Queries, Results: r.Text, Sources: r.Sources, Thought: Thought(r.Thought)}
 	case kindReason:
-		e.Item = &Reasoning{ID: r.ID, Sealed: r.Sealed}
+		e.Item = &Reasoning{ID: r.ID, Sealed: r.Sealed, Summary: r.Text}
 	case kindFiles:
 		e.Item = r.fileSearch()
 	case kindCompact:

@@ -134,3 +134,45 @@ func TestImagesThatAreNone(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 }
+
+// TestReasoningSummaries shows what the model thinks in the output of a response, whole and
+// in its events, where the request asks for it and the interface is open. A client may
+// send the item back.
+func TestReasoningSummaries(t *testing.T) {
+	is := is.New(t)
+	thinks := modeltest.Events(model.Reasoning{Text: "Hm, "}, model.Reasoning{Text: "4."}, model.TextDelta{Text: "Four"}, modeltest.DefaultUsage, model.Finish{Reason: model.Stop})
+	const shown = `{"id":"rs_0001","type":"reasoning","summary":[{"type":"summary_text","text":"Hm, 4."}]}`
+	for _, open := range []bool{true, false} {
+		script := modeltest.New(thinks, thinks, modeltest.Text("Yes"))
+		a := newBareAPI(t, svc.Options{Backend: script, Open: open}, Options{})
+		_, key := newLimited(t, a, 0, 0)
+		const body = `{"model":"svc-preview","input":"2+2?","reasoning":{"effort":"low","summary":"auto"}`
+		w := send(a, key, "POST", "/v1/responses", body+"}")
+		is.Equal(w.Code, 200)
+		is.Equal(strings.Contains(w.Body.String(), `"output":[`+shown+`,{"id":"msg_0002"`), open)
+		is.Equal(strings.Contains(w.Body.String(), `"reasoning":{"effort":"low","summary":"auto"}`), open)
+		is.Equal(strings.Contains(send(a, key, "GET", "/v1/responses/resp_0001", "").Body.String(), shown), open)
+		events := send(a, key, "POST", "/v1/responses", body+`,"stream":true}`).Body.String()
+		if !open {
+			is.True(!strings.Contains(events, "summary_text"))
+			continue
+		}
+		_, events, _ = strings.Cut(events, "\"sequence_number\":1")
+		_, events, _ = strings.Cut(events, "\n\n")
+		events, _, _ = strings.Cut(events, "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":8")
+		at := func(name string, n int, rest string) string {
+			return "event: response." + name + "\ndata: {\"type\":\"response." + name + `","sequence_number":` + fmt.Sprint(n) + "," + rest + "}\n\n"
+		}
+		const place = `"item_id":"rs_0002","output_index":0,`
+		item := strings.Replace(shown, "rs_0001", "rs_0002", 1)
+		is.Equal(events, at("output_item.added", 2, `"output_index":0,"item":{"id":"rs_0002","type":"reasoning","summary":[]}`)+
+			at("reasoning_summary_part.added", 3, place+`"summary_index":0,"part":{"type":"summary_text","text":""}`)+
+			at("reasoning_summary_text.delta", 4, place+`"summary_index":0,"delta":"Hm, 4."`)+
+			at("reasoning_summary_text.done", 5, place+`"summary_index":0,"text":"Hm, 4."`)+
+			at("reasoning_summary_part.done", 6, place+`"summary_index":0,"part":{"type":"summary_text","text":"Hm, 4."}`)+
+			at("output_item.done", 7, `"output_index":0,"item":`+item))
+		w = send(a, key, "POST", "/v1/responses", `{"model":"svc-preview","input":[{"role":"user","content":"2+2?"},`+item+`,{"role":"assistant","content":"Four"},{"role":"user","content":"Sure?"}]}`)
+		is.Equal(w.Code, 200)
+		is.Equal(len(script.Requests()[2].Messages), 3)
+	}
+}

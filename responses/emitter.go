@@ -220,6 +220,27 @@ func (e *emitter) seal(status conversations.Status, phase string) string {
 	return whole
 }
 
+// reasoning emits what the model has thought.
+func (e *emitter) reasoning(item *conversations.Reasoning) {
+	shown := *item
+	shown.Summary = ""
+	e.add(item, &shown)
+	if text := item.Summary; text != "" {
+		at := Event{OutputIndex: e.index(), ItemID: item.ID, More: true}
+		part := func(t EventType, text string) {
+			at.Type, at.Part, at.Text = t, &conversations.Part{Type: conversations.SummaryText, Text: text}, ""
+			e.emit(at)
+		}
+		part(EventSummaryPartAdded, "")
+		for _, t := range []EventType{EventSummaryDelta, EventSummaryDone} {
+			at.Type, at.Part, at.Text = t, nil, text
+			e.emit(at)
+		}
+		part(EventSummaryPartDone, text)
+	}
+	e.done(item, true)
+}
+
 // search emits a web search around its run, which fills in what was found.
 func (e *emitter) search(w *conversations.WebSearch, run func()) {
 	shown := conversations.WebSearch{ID: w.ID, Status: conversations.InProgress}

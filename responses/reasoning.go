@@ -34,22 +34,36 @@ func (t *turn) thought() conversations.Thought {
 }
 
 // showThought puts what the model has thought before what begins now into the
-// output, sealed, if the request asks for that. An answer can do without.
+// output, sealed or shown, if the request asks for that. An answer can do without.
 func (t *turn) showThought(ctx context.Context) {
 	text := t.round.thinking.text.String()[t.round.thinking.shown:]
 	t.round.thinking.shown += len(text)
-	if !t.req.EncryptedReasoning || text == "" || len(text) > maxThought {
+	if text == "" || len(text) > maxThought {
 		return
 	}
-	sealed, err := t.o.Conversations.SealThought(context.WithoutCancel(ctx), t.caller, conversations.Thought{Model: t.settings.Model, Text: text})
-	if err != nil {
-		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: reasoning was not sealed", slog.String("response", t.response.ID), slog.Any("err", err))
+	item := &conversations.Reasoning{}
+	if t.req.ReasoningSummary != "" {
+		item.Summary = text
+	}
+	if t.req.EncryptedReasoning {
+		item.Sealed = t.sealThought(ctx, text)
+	}
+	if item.Summary == "" && item.Sealed == "" {
 		return
 	}
 	t.emitter.closeItem(conversations.Completed, conversations.Commentary)
-	item := &conversations.Reasoning{ID: t.o.NewID("rs"), Sealed: sealed}
-	t.emitter.add(item, item)
-	t.emitter.done(item, true)
+	item.ID = t.o.NewID("rs")
+	t.emitter.reasoning(item)
+}
+
+// sealThought returns a thought that the service alone can read, empty where that failed.
+func (t *turn) sealThought(ctx context.Context, text string) string {
+	sealed, err := t.o.Conversations.SealThought(context.WithoutCancel(ctx), t.caller, conversations.Thought{Model: t.settings.Model, Text: text})
+	if err != nil {
+		t.o.Log.LogAttrs(ctx, slog.LevelError, "responses: reasoning was not sealed", slog.String("response", t.response.ID), slog.Any("err", err))
+		return ""
+	}
+	return sealed
 }
 
 // ofTask returns the entries with the thoughts of the task that is being done,

@@ -61,7 +61,9 @@ func replayItem(e *emitter, item conversations.Item) {
 		}
 		e.input = nil // what it would read has been said
 		e.closeItem(item.Status, "")
-	case *conversations.Compaction, *conversations.Reasoning, *conversations.MCPApprovalRequest:
+	case *conversations.Reasoning:
+		e.reasoning(item)
+	case *conversations.Compaction, *conversations.MCPApprovalRequest:
 		e.add(item, item)
 		e.done(item, false)
 	case *conversations.WebSearch:

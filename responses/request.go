@@ -44,6 +44,11 @@ type Request struct {
 	MaxOutputTokens *int     // at least 1; caps what the whole turn generates, reasoning included
 	ReasoningEffort string   // reasoning.effort: one that the model takes; empty is its default
 
+	// ReasoningSummary has the output show what the model has thought, in items
+	// [conversations.Reasoning]. Whatever it says, that is all of it; empty shows
+	// nothing.
+	ReasoningSummary string
+
 	Format            model.Format // text.format
 	Tools             []model.Tool // functions, [SearchTool], and [FileSearchTool] with FileSearch
 	FileSearch        *FileSearch  // what the search in files looks at; nil: there is none

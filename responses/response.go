@@ -92,6 +92,7 @@ type Echo struct {
 	ShownToolChoice    json.RawMessage   `json:"shown_choice,omitempty"`
 	ParallelToolCalls  *bool             `json:"parallel,omitempty"`
 	ReasoningEffort    string            `json:"effort,omitempty"`
+	ReasoningSummary   string            `json:"summary,omitempty"`
 	Format             model.Format      `json:"format,omitzero"`
 	Temperature        *float64          `json:"temperature,omitempty"`
 	TopP               *float64          `json:"top_p,omitempty"`
@@ -120,6 +121,7 @@ func (r *Request) echo(stored bool) Echo {
 		ShownToolChoice:    r.ShownToolChoice,
 		ParallelToolCalls:  r.ParallelToolCalls,
 		ReasoningEffort:    r.ReasoningEffort,
+		ReasoningSummary:   r.ReasoningSummary,
 		Format:             r.Format,
 		Temperature:        r.Temperature,
 		TopP:               r.TopP,

@@ -296,7 +296,7 @@ func ToItem(item conversations.Item) wire.Item {
 	case *conversations.Compaction:
 		return wire.Item{ID: i.ID, Type: "compaction", EncryptedContent: &i.Sealed}
 	case *conversations.Reasoning:
-		return wire.Item{ID: i.ID, Type: "reasoning", Summary: []struct{}{}, EncryptedContent: &i.Sealed}
+		return wire.Item{ID: i.ID, Type: "reasoning", Summary: toSummary(i.Summary), EncryptedContent: optional(i.Sealed)}
 	}
 	if w := toMCPItem(item); w != nil {
 		return *w
@@ -361,9 +361,20 @@ func FromItem(w *wire.Item) conversations.Item {
 	case "compaction":
 		return &conversations.Compaction{ID: w.ID, Sealed: value(w.EncryptedContent)}
 	case "reasoning":
-		return &conversations.Reasoning{ID: w.ID, Sealed: value(w.EncryptedContent)}
+		r := &conversations.Reasoning{ID: w.ID, Sealed: value(w.EncryptedContent)}
+		for i := range w.Summary {
+			r.Summary += w.Summary[i].Text
+		}
+		return r
 	}
 	return fromMCPItem(w)
+}
+
+func toSummary(text string) []wire.SummaryPart {
+	if text == "" {
+		return []wire.SummaryPart{}
+	}
+	return []wire.SummaryPart{{Type: string(conversations.SummaryText), Text: text}}
 }
 
 // FromItems returns the items of a list, without those of unknown types.

@@ -34,7 +34,7 @@ func ToResponse(r *responses.Response) *wire.Response {
 		w.IncompleteDetails = &wire.IncompleteDetails{Reason: r.Incomplete}
 	}
 	if e.ReasoningEffort != "" {
-		w.Reasoning = &wire.ShownReasoning{Effort: e.ReasoningEffort}
+		w.Reasoning = &wire.ShownReasoning{Effort: e.ReasoningEffort, Summary: optional(e.ReasoningSummary)}
 	}
 	if r.Usage != nil {
 		usage := toResponseUsage(r.Usage)
@@ -66,7 +66,7 @@ func FromResponse(w *wire.Response) *responses.Response {
 		r.Incomplete = w.IncompleteDetails.Reason
 	}
 	if w.Reasoning != nil {
-		r.Echo.ReasoningEffort = w.Reasoning.Effort
+		r.Echo.ReasoningEffort, r.Echo.ReasoningSummary = w.Reasoning.Effort, value(w.Reasoning.Summary)
 	}
 	if w.Usage != nil {
 		r.Usage = fromResponseUsage(w.Usage)
@@ -233,6 +233,13 @@ func ToResponseEvent(e *responses.Event, failure func(*fault.Error) *wire.EventE
 	case responses.EventPartAdded, responses.EventPartDone:
 		part := toPart(e.Part)
 		w.ContentIndex, w.Part = new(int), &part
+	case responses.EventSummaryDelta:
+		w.SummaryIndex, w.Delta = new(int), &e.Text
+	case responses.EventSummaryDone:
+		w.SummaryIndex, w.Text = new(int), &e.Text
+	case responses.EventSummaryPartAdded, responses.EventSummaryPartDone:
+		part := toPart(e.Part)
+		w.SummaryIndex, w.Part = new(int), &part
 	case responses.EventArgumentsDelta, responses.EventInputDelta, responses.EventMCPArgumentsDelta:
 		w.Delta = &e.Text
 	case responses.EventMCPArgumentsDone:

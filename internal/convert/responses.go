@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -25,7 +26,7 @@ func FromResponseRequest(w *wire.ResponseRequest) (*responses.Request, error) {
 	r := fromContinuation(w.Model, &w.Continuation)
 	r.Temperature, r.TopP, r.MaxOutputTokens = w.Temperature, w.TopP, w.MaxOutputTokens
 	if w.Reasoning != nil {
-		r.ReasoningEffort = w.Reasoning.Effort
+		r.ReasoningEffort, r.ReasoningSummary = w.Reasoning.Effort, cmp.Or(w.Reasoning.Summary, w.Reasoning.GenerateSummary)
 	}
 	if w.Format != nil {
 		r.Format = fromFormat(w.Format.Format)
@@ -74,8 +75,8 @@ func ToResponseRequest(r *responses.Request) *wire.ResponseRequest {
 		SafetyIdentifier: r.SafetyIdentifier, Truncation: r.Truncation,
 		Guarding: wire.Guarding{Policies: r.Policies, Moderation: toModeration(r.Moderate)},
 	}
-	if r.ReasoningEffort != "" {
-		w.Reasoning = &wire.ReasoningOptions{Effort: r.ReasoningEffort}
+	if r.ReasoningEffort != "" || r.ReasoningSummary != "" {
+		w.Reasoning = &wire.ReasoningOptions{Effort: r.ReasoningEffort, Summary: r.ReasoningSummary}
 	}
 	if r.Format.Type != "" {
 		w.Format = &wire.TextOptions{Format: toFormat(&r.Format)}

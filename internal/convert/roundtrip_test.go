@@ -341,7 +341,7 @@ func outputItems(f *filler) []conversations.Item {
 		&conversations.FileSearch{ID: f.text("fs_%d"), Status: conversations.Completed, Queries: []string{f.text("q%d")}, Shown: true, Passages: []conversations.Passage{
 			{File: f.text("file_%d"), Filename: f.text("n%d"), Score: 0.5, Text: f.text("text %d"), Attributes: map[string]any{"a": "b", "c": 1.5, "d": true}, Page: 3, Headings: []string{f.text("h%d")}}}},
 		&conversations.Compaction{ID: f.text("cmp_%d"), Sealed: f.text("sealed %d")},
-		&conversations.Reasoning{ID: f.text("rs_%d"), Sealed: f.text("sealed %d")},
+		&conversations.Reasoning{ID: f.text("rs_%d"), Sealed: f.text("sealed %d"), Summary: f.text("thought %d")},
 		&conversations.MCPListTools{ID: f.text("mcpl_%d"), Server: f.text("s%d"), Error: f.text("why %d"), Tools: []conversations.MCPTool{
 			{Name: f.text("n%d"), Description: f.text("d%d"), InputSchema: json.RawMessage(`{"type":"object"}`), ReadOnly: true}}},
 		&conversations.MCPApprovalRequest{ID: "mcpr_1", Asked: "mcpr_1", Server: f.text("s%d"), Name: f.text("n%d"), Arguments: f.text("{%d}")},
@@ -391,7 +391,7 @@ func TestResponseRequestsArrive(t *testing.T) {
 		}
 		return r
 	}
-	request(t, convert.ToResponseRequest, again, ".Continuation.Input.Value.Hosted .Input.Text .Stream .StreamOptions .Unused .Conversation.Value .Tools.ToolFields.Format .Tools.ToolFields.Tools .Tools.ToolFields.VectorStoreIDs .Tools.ToolFields.Filters .Tools.ToolFields.MaxNumResults .Tools.ToolFields.RankingOptions .Tools.Sent .Tools.Bare .Tools.Away .Input.Value.InputPartFields .Continuation.Input.Text .Continuation.Conversation.Value "+
+	request(t, convert.ToResponseRequest, again, ".Continuation.Input.Value.Hosted .Input.Text .Stream .StreamOptions .Unused .Conversation.Value .Tools.ToolFields.Format .Tools.ToolFields.Tools .Tools.ToolFields.VectorStoreIDs .Tools.ToolFields.Filters .Tools.ToolFields.MaxNumResults .Tools.ToolFields.RankingOptions .Tools.Sent .Tools.Bare .Tools.Away .Reasoning.GenerateSummary .Input.Value.InputPartFields .Continuation.Input.Text .Continuation.Conversation.Value "+
 		".Continuation.Input.Value.Content.Text .Continuation.Input.Value.Output.Value.InputPartFields.Refusal .Continuation.Input.Value.Content.Value.InputPartFields.Refusal .Continuation.Input.Value.InputPartFields .ToolChoice.Value.Mode .ToolChoice.Value.Tools .ToolChoice.Value.Namespace .ToolChoice.Value.ServerLabel",
 		fill(f, plain),
 		fill(f, plain, func(r *responses.Request) { r.ToolChoice = model.ToolChoice{Mode: model.ToolNamed, Name: "f"} }),
@@ -445,9 +445,9 @@ func TestResponsesArrive(t *testing.T) {
 		r.Echo.ShownTools, r.Echo.ShownToolChoice = json.RawMessage(`[{"type":"custom","name":"c"}]`), json.RawMessage(`{"type":"custom","name":"c"}`)
 	}
 	to := func(r *responses.Response) wire.Response { return *convert.ToResponse(r) }
-	answer(t, to, pointer(convert.FromResponse), ".Store .Output.Output.Value.Annotations .Output.Output.Value.Logprobs .Usage.InputDetails.CacheWriteTokens .Usage.OutputDetails .Output.Annotations .Output.Content.Annotations .Output.Summary",
+	answer(t, to, pointer(convert.FromResponse), ".Store .Output.Output.Value.Annotations .Output.Output.Value.Logprobs .Usage.InputDetails.CacheWriteTokens .Usage.OutputDetails .Output.Annotations .Output.Content.Annotations",
 		fill(f, whole), fill(f, whole, shown), fill(f, whole, func(r *responses.Response) { r.Echo.Unstored = false }))
-	answer(t, convert.ToCompacted, pointer(convert.FromCompacted), ".Usage.InputDetails.CacheWriteTokens .Usage.OutputDetails .Output.Output.Value.Annotations .Output.Output.Value.Logprobs .Output.Status .Output.Content.Annotations .Output.Summary",
+	answer(t, convert.ToCompacted, pointer(convert.FromCompacted), ".Usage.InputDetails.CacheWriteTokens .Usage.OutputDetails .Output.Output.Value.Annotations .Output.Output.Value.Logprobs .Output.Status .Output.Content.Annotations",
 		fill(f, func(c *responses.Compacted) { c.Usage.ReasoningTokens = 0 }))
 }
 
@@ -458,6 +458,8 @@ func TestResponseEventsArrive(t *testing.T) {
 	response := &responses.Response{ID: "resp_1", Status: responses.Completed, Output: []conversations.Item{}}
 	events := []responses.Event{
 		{Type: responses.EventTextDelta, Sequence: 1, OutputIndex: 2, ItemID: "i", Text: "a"},
+		{Type: responses.EventSummaryPartAdded, Sequence: 1, OutputIndex: 2, ItemID: "i", Part: &part},
+		{Type: responses.EventSummaryDelta, Sequence: 1, OutputIndex: 2, ItemID: "i", Text: "a"},
 		{Type: responses.EventTextDone, Sequence: 1, OutputIndex: 2, ItemID: "i", Text: "a"},
 		{Type: responses.EventPartAdded, Sequence: 1, OutputIndex: 2, ItemID: "i", Part: &part},
 		{Type: responses.EventPartDone, Sequence: 1, OutputIndex: 2, ItemID: "i", Part: &part},

@@ -36,8 +36,14 @@ type Item struct {
 	Action    *ItemAction     `json:"action,omitempty" of:"web_search_call shell_call local_shell_call" api:"required"`
 	Operation json.RawMessage `json:"operation,omitempty" of:"apply_patch_call" api:"required,object" doc:"With type (create_file, update_file or delete_file), path, and diff."`
 
-	Summary          []struct{} `json:"summary,omitzero" of:"reasoning" api:"required" doc:"Always empty."`
-	EncryptedContent *string    `json:"encrypted_content,omitempty" of:"compaction reasoning" api:"required" doc:"A summary of what was said before, or what the model has thought, which the service alone can read."`
+	Summary          []SummaryPart `json:"summary,omitzero" of:"reasoning" api:"required" doc:"What the model has thought, where the request asks for it and the interface is open; else empty."`
+	EncryptedContent *string       `json:"encrypted_content,omitempty" of:"compaction reasoning" doc:"A summary of what was said before, or what the model has thought, which the service alone can read."`
+}
+
+// SummaryPart is a piece of what a model has thought.
+type SummaryPart struct {
+	Type string `json:"type" api:"const=summary_text"`
+	Text string `json:"text"`
 }
 
 // ItemAction is what a search looked for, or what the caller's own shell is to do.
@@ -68,7 +74,7 @@ func (a *ItemAction) UnmarshalJSON(data []byte) error {
 // Part is a piece of an item's content.
 type Part struct {
 	Type        string       `json:"type"`
-	Text        *string      `json:"text,omitempty" of:"input_text output_text" api:"required"`
+	Text        *string      `json:"text,omitempty" of:"input_text output_text summary_text" api:"required"`
 	Annotations []Annotation `json:"annotations,omitzero" of:"output_text" api:"required" doc:"Which files the text is from, where files were searched."`
 	Logprobs    []Logprob    `json:"logprobs,omitzero" of:"output_text" api:"required" doc:"Empty unless include asks for them."`
 	FileID      *string      `json:"file_id,omitempty" of:"input_file"`

@@ -52,8 +52,8 @@ type IncompleteDetails struct {
 
 // ShownReasoning is how much the model was asked to think.
 type ShownReasoning struct {
-	Effort  string    `json:"effort"`
-	Summary *struct{} `json:"summary"`
+	Effort  string  `json:"effort"`
+	Summary *string `json:"summary"`
 }
 
 // ShownText is what the text was asked to be like.
@@ -122,17 +122,18 @@ type ResponseEvent struct {
 	Type           string `json:"type"`
 	SequenceNumber int    `json:"sequence_number" doc:"Counts the events of a stream from 0."`
 
-	ItemID       string `json:"item_id,omitempty" of:"response.output_text.annotation.added response.file_search_call.in_progress response.file_search_call.searching response.file_search_call.completed response.content_part.added response.content_part.done response.output_text.delta response.output_text.done response.function_call_arguments.delta response.function_call_arguments.done response.custom_tool_call_input.delta response.custom_tool_call_input.done response.web_search_call.in_progress response.web_search_call.searching response.web_search_call.completed response.mcp_list_tools.in_progress response.mcp_list_tools.completed response.mcp_list_tools.failed response.mcp_call.in_progress response.mcp_call.completed response.mcp_call.failed response.mcp_call_arguments.delta response.mcp_call_arguments.done" api:"required"`
-	OutputIndex  *int   `json:"output_index,omitempty" of:"response.output_text.annotation.added response.file_search_call.in_progress response.file_search_call.searching response.file_search_call.completed response.output_item.added response.output_item.done response.content_part.added response.content_part.done response.output_text.delta response.output_text.done response.function_call_arguments.delta response.function_call_arguments.done response.custom_tool_call_input.delta response.custom_tool_call_input.done response.web_search_call.in_progress response.web_search_call.searching response.web_search_call.completed response.mcp_list_tools.in_progress response.mcp_list_tools.completed response.mcp_list_tools.failed response.mcp_call.in_progress response.mcp_call.completed response.mcp_call.failed response.mcp_call_arguments.delta response.mcp_call_arguments.done" api:"required"`
+	ItemID       string `json:"item_id,omitempty" of:"response.output_text.annotation.added response.file_search_call.in_progress response.file_search_call.searching response.file_search_call.completed response.content_part.added response.content_part.done response.output_text.delta response.output_text.done response.function_call_arguments.delta response.function_call_arguments.done response.custom_tool_call_input.delta response.custom_tool_call_input.done response.web_search_call.in_progress response.web_search_call.searching response.web_search_call.completed response.mcp_list_tools.in_progress response.mcp_list_tools.completed response.mcp_list_tools.failed response.mcp_call.in_progress response.mcp_call.completed response.mcp_call.failed response.mcp_call_arguments.delta response.mcp_call_arguments.done response.reasoning_summary_part.added response.reasoning_summary_part.done response.reasoning_summary_text.delta response.reasoning_summary_text.done" api:"required"`
+	OutputIndex  *int   `json:"output_index,omitempty" of:"response.output_text.annotation.added response.file_search_call.in_progress response.file_search_call.searching response.file_search_call.completed response.output_item.added response.output_item.done response.content_part.added response.content_part.done response.output_text.delta response.output_text.done response.function_call_arguments.delta response.function_call_arguments.done response.custom_tool_call_input.delta response.custom_tool_call_input.done response.web_search_call.in_progress response.web_search_call.searching response.web_search_call.completed response.mcp_list_tools.in_progress response.mcp_list_tools.completed response.mcp_list_tools.failed response.mcp_call.in_progress response.mcp_call.completed response.mcp_call.failed response.mcp_call_arguments.delta response.mcp_call_arguments.done response.reasoning_summary_part.added response.reasoning_summary_part.done response.reasoning_summary_text.delta response.reasoning_summary_text.done" api:"required"`
 	ContentIndex *int   `json:"content_index,omitempty" of:"response.output_text.annotation.added response.content_part.added response.content_part.done response.output_text.delta response.output_text.done" api:"required"`
 
+	SummaryIndex    *int        `json:"summary_index,omitempty" of:"response.reasoning_summary_part.added response.reasoning_summary_part.done response.reasoning_summary_text.delta response.reasoning_summary_text.done" api:"required" doc:"Always 0."`
 	Annotation      *Annotation `json:"annotation,omitempty" of:"response.output_text.annotation.added" api:"required"`
 	AnnotationIndex *int        `json:"annotation_index,omitempty" of:"response.output_text.annotation.added" api:"required" doc:"The place of the annotation among those of the part."`
 
-	Delta        *string   `json:"delta,omitempty" of:"response.output_text.delta response.function_call_arguments.delta response.custom_tool_call_input.delta response.mcp_call_arguments.delta" api:"required"`
-	Text         *string   `json:"text,omitempty" of:"response.output_text.done" api:"required"`
+	Delta        *string   `json:"delta,omitempty" of:"response.output_text.delta response.function_call_arguments.delta response.custom_tool_call_input.delta response.mcp_call_arguments.delta response.reasoning_summary_text.delta" api:"required"`
+	Text         *string   `json:"text,omitempty" of:"response.output_text.done response.reasoning_summary_text.done" api:"required"`
 	Logprobs     []Logprob `json:"logprobs,omitzero" of:"response.output_text.delta response.output_text.done" api:"required" doc:"Empty unless include asks for them."`
-	Part         *Part     `json:"part,omitempty" of:"response.content_part.added response.content_part.done" api:"required"`
+	Part         *Part     `json:"part,omitempty" of:"response.content_part.added response.content_part.done response.reasoning_summary_part.added response.reasoning_summary_part.done" api:"required"`
 	Input        *string   `json:"input,omitempty" of:"response.custom_tool_call_input.done" api:"required"`
 	Name         *string   `json:"name,omitempty" of:"response.function_call_arguments.done" api:"required"`
 	Arguments    *string   `json:"arguments,omitempty" of:"response.function_call_arguments.done response.mcp_call_arguments.done" api:"required"`

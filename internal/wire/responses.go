@@ -112,9 +112,9 @@ func (r *CompactionRequest) check(n *jsonin.Node) {
 
 // ReasoningOptions say how much a model thinks.
 type ReasoningOptions struct {
-	Effort          string  `json:"effort,omitempty" api:"notempty,enum=none|minimal|low|medium|high|xhigh|max"`
-	Summary         Ignored `json:"summary,omitzero" harmless:"there are no summaries"`
-	GenerateSummary Ignored `json:"generate_summary,omitzero" harmless:"the older name of summary"`
+	Effort          string `json:"effort,omitempty" api:"notempty,enum=none|minimal|low|medium|high|xhigh|max"`
+	Summary         string `json:"summary,omitempty" api:"open" harmless:"the open interface alone shows what a model thinks: auto, concise and detailed are the same"`
+	GenerateSummary string `json:"generate_summary,omitempty" api:"open" harmless:"the older name of summary"`
 }
 
 // TextOptions say what the text of an answer is like.
