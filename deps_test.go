@@ -31,7 +31,7 @@ var edges = map[string][]string{
 	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "guard", "idempotency", "internal/*", "model", "model/builtin", "page",
 		"responses", "responses/filesearch", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
 
-	"mcpserver": {"", "fault", "files", "model"},
+	"mcpserver": {"", "fault", "files", "model", "responses/filesearch", "vectorstores"},
 
 	"client": {"accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "guard", "internal/convert", "model", "page", "responses", "vectorstores", "webhooks", "internal/wire"},
 

@@ -5,7 +5,7 @@
 // request and counts it against the limits of its organization. A tool that calls a
 // model sends its arguments to the route of the interface that does the same
 // (tools.go), so that its answers, errors and charges are those of the route. Files
-// are read from the service (files.go). Requests are independent of each other: any
+// are read from the service (files.go) and searched in vector stores (search.go). Requests are independent of each other: any
 // server of a store answers any of them.
 package mcpserver
 
@@ -20,6 +20,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/vectorstores"
 )
 
 // Answer answers a POST with a JSON body to a route for a caller, as
@@ -29,6 +30,10 @@ type Answer = func(ctx context.Context, caller svc.Caller, path string, body []b
 // Options are what a Server is made of. Service is required.
 type Options struct {
 	Service *svc.Service
+
+	// VectorStores are what search_files searches; nil leaves the tool out.
+	VectorStores *vectorstores.Service
+
 	Version string       // that the server says it has; empty is "dev"
 	Log     *slog.Logger // of the protocol; nil: slog.Default()
 }
@@ -61,7 +66,7 @@ const keptFor = 5 * time.Minute
 const ofCaller = "private"
 
 const instructions = "Tools of an svc server. Use decide to classify, score or check something with probabilities, " +
-	"rerank to order texts by relevance, respond to ask a model, and list_files and read_file for the files of the organization."
+	"rerank to order texts by relevance, respond to ask a model, and list_files, search_files and read_file for the files of the organization."
 
 // Serve answers a request of the protocol for a caller.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, caller svc.Caller, answer Answer) {
@@ -98,10 +103,16 @@ func (c *call) server() *mcp.Server {
 			}
 		},
 	})
-	for _, t := range tools {
+	add := func(t tool) {
 		server.AddTool(t.tool, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return t.run(c, r.Params.Arguments), nil
 		})
+	}
+	for _, t := range tools {
+		add(t)
+	}
+	if c.o.VectorStores != nil {
+		add(searchTool)
 	}
 	server.AddResourceTemplate(fileTemplate, c.readResource)
 	server.AddReceivingMiddleware(c.listsFiles)

@@ -3,11 +3,13 @@ package mcpserver_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,30 +20,37 @@ import (
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/mcpserver"
 	"github.com/seed-506d8e5d/svc/model/builtin"
+	"github.com/seed-506d8e5d/svc/vectorstores"
 )
 
 // env is a server over the built-in model.
 type env struct {
 	t       *testing.T
 	service *svc.Service
+	stores  *vectorstores.Service
 	url     string
 }
 
 func newEnv(t *testing.T) *env {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
+	var mu sync.Mutex
 	made := map[string]int{}
 	service, err := svc.New(t.Context(), svc.Options{Backend: builtin.New(), Logger: log, NewID: func(prefix string) string {
+		mu.Lock()
+		defer mu.Unlock()
 		made[prefix]++
 		return fmt.Sprintf("%s_%04d", prefix, made[prefix])
 	}})
 	check(t, err)
-	server := httptest.NewServer(httpapi.New(service, httpapi.Options{Logger: log, MCP: mcpserver.New(mcpserver.Options{Service: service, Log: log})}))
+	p := service.Parts()
+	stores := vectorstores.New(vectorstores.Options{Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log})
+	server := httptest.NewServer(httpapi.New(service, httpapi.Options{Logger: log, MCP: mcpserver.New(mcpserver.Options{Service: service, VectorStores: stores, Log: log})}))
 	t.Cleanup(func() {
 		server.Close()
-		check(t, service.Close())
+		check(t, errors.Join(stores.Close(), service.Close()))
 	})
-	return &env{t, service, server.URL}
+	return &env{t, service, stores, server.URL}
 }
 
 func check(t *testing.T, err error) {
@@ -174,6 +183,34 @@ func TestErrorsAreThoseOfTheInterface(t *testing.T) {
 	}
 }
 
+// TestSearch finds passages of the organization's files alone.
+func TestSearch(t *testing.T) {
+	e := newEnv(t)
+	caller, key := e.key(accounts.NewOrganization{Credits: accounts.Dollar})
+	_, other := e.key(accounts.NewOrganization{Credits: accounts.Dollar})
+	store, err := e.stores.Create(t.Context(), caller, vectorstores.NewStore{Files: []string{e.upload(caller, "lease.txt", "The notice period of the lease is three months.")}})
+	check(t, err)
+	for store.Files.Completed == 0 {
+		store, err = e.stores.Get(t.Context(), caller, store.ID)
+		check(t, err)
+	}
+	s := e.connect(key)
+	for _, arguments := range []string{`{"query":"notice period"}`, `{"query":"notice period","vector_store_id":"` + store.ID + `","max_num_results":1}`} {
+		if got, r := call(t, s, "search_files", arguments); r.IsError || !strings.Contains(got, `"filename":"lease.txt"`) || !strings.Contains(got, "three months") {
+			t.Errorf("%s: %s", arguments, got)
+		}
+	}
+	s = e.connect(other)
+	if got, r := call(t, s, "search_files", `{"query":"notice period"}`); r.IsError || got != `{"passages":[]}` {
+		t.Errorf("another organization: %s", got)
+	}
+	for _, arguments := range []string{`{"query":"notice period","vector_store_id":"` + store.ID + `"}`, `{"query":"x","max_num_results":21}`, `{"query":7}`} {
+		if got, r := call(t, s, "search_files", arguments); !r.IsError {
+			t.Errorf("%s: %s", arguments, got)
+		}
+	}
+}
+
 // TestExamples runs the example of each description.
 func TestExamples(t *testing.T) {
 	e := newEnv(t)
@@ -194,7 +231,7 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: %s", tool.Name, text)
 		}
 	}
-	if got := strings.Join(names, " "); got != "decide list_files read_file rerank respond" {
+	if got := strings.Join(names, " "); got != "decide list_files read_file rerank respond search_files" {
 		t.Errorf("the tools are %s", got)
 	}
 }

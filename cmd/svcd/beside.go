@@ -38,7 +38,7 @@ func (c config) beside(service *svc.Service) *beside {
 	}
 	service.UseFileSearch(b.stores)
 	if c.mcp {
-		b.mcp = mcpserver.New(mcpserver.Options{Service: service, Version: moduleVersion(), Log: p.Log})
+		b.mcp = mcpserver.New(mcpserver.Options{Service: service, VectorStores: b.stores, Version: moduleVersion(), Log: p.Log})
 	}
 	return b
 }
