@@ -19,7 +19,7 @@ const module = "github.com/seed-506d8e5d/svc"
 // Imports run downwards: cmd, httpapi, svc, the domain packages, and what they
 // stand on. A package that is not in the table may not exist.
 var edges = map[string][]string{
-	"cmd/svcd": {"", "batches", "vectorstores", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "mcpserver", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
+	"cmd/svcd": {"", "batches", "embeddings", "vectorstores", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "mcpserver", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
 		"responses", "responses/mcptools",
 		"decisions", "files", "guard", "signon", "telemetry", "webhooks", "internal/background"},
 	"cmd/svcd/internal/cli": {"accounts", "batches", "client", "decisions", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
@@ -93,6 +93,7 @@ var edges = map[string][]string{
 	"vectorstores":                {"accounts", "cluster", "fault", "files", "internal/*", "page", "responses/filesearch", "storage", "vectorstores/internal/*"},
 	"vectorstores/internal/chunk": {"model"},
 	"vectorstores/internal/index": {},
+	"vectorstores/internal/sets":  {},
 
 	"webhooks": {"accounts", "egress", "fault", "internal/*", "page", "storage"},
 

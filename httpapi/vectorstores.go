@@ -109,7 +109,7 @@ func (a *API) searchVectorStore(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(convert.ToSearchResults(q.Texts, found))
+	return c.json(convert.ToSearchResults(q.Texts, &found))
 }
 
 func (a *API) addVectorStoreFile(c *call) error {

@@ -31,6 +31,8 @@ type FileSearch struct {
 	Filters   json.RawMessage // nil: all files
 	Limit     int             // passages that a search finds, 1 to [MaxPassages]; 0 is [DefaultFound]
 	Threshold float64         // of their scores
+
+	TextWeight, EmbeddingWeight float64 // of results by words and by vectors; both 0: the default
 }
 
 const fileSearchName = "file_search"
@@ -49,7 +51,7 @@ func FileSearchTool() model.Tool {
 
 // query is what the searches of a request look for, without the texts.
 func (f *FileSearch) query() filesearch.Query {
-	q := filesearch.Query{Stores: f.Stores, Filters: f.Filters, Limit: f.Limit, Threshold: f.Threshold}
+	q := filesearch.Query{Stores: f.Stores, Filters: f.Filters, Limit: f.Limit, Threshold: f.Threshold, TextWeight: f.TextWeight, EmbeddingWeight: f.EmbeddingWeight}
 	if q.Limit == 0 {
 		q.Limit = DefaultFound
 	}

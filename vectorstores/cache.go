@@ -26,7 +26,8 @@ type cache struct {
 	mu      sync.RWMutex
 	version version // guarded by mu, as are the others
 	index   *index.Index
-	entries []entry // by the numbers of their chunks
+	vectors *index.Vectors // of the same chunks
+	entries []entry        // by the numbers of their chunks
 
 	used    time.Time // guarded by the mutex of the service
 	size    int       // as above: bytes of the index
@@ -53,7 +54,7 @@ func (s *Service) cached(key storeKey) *cache {
 	defer s.mu.Unlock()
 	c := s.cache[key]
 	if c == nil {
-		c = &cache{syncing: make(chan struct{}, 1), index: index.New()}
+		c = &cache{syncing: make(chan struct{}, 1), index: index.New(), vectors: &index.Vectors{}}
 		s.cache[key] = c
 	}
 	c.used = time.Now()
@@ -191,33 +192,40 @@ func (c *cache) prune(found []entry) {
 func (c *cache) reset(epoch uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.index, c.entries, c.version = index.New(), nil, version{epoch: epoch}
+	c.index, c.vectors, c.entries, c.version = index.New(), &index.Vectors{}, nil, version{epoch: epoch}
 }
 
 // extend adds files to a cache.
 func (s *Service) extend(ctx context.Context, key storeKey, c *cache, found []entry, v version) error {
 	for _, e := range found {
-		segments, err := s.segments(ctx, key, e.Data)
+		segments, err := s.records(ctx, key, segmentsOf(key.id, e.Data))
 		if err != nil {
 			return err
 		}
-		if err := c.add(e, segments); err != nil {
+		var vectors [][]byte
+		if e.Vectors {
+			if vectors, err = s.records(ctx, key, vectorsOf(key.id, e.Data)); err != nil {
+				return err
+			}
+		}
+		if err := c.add(e, segments, vectors); err != nil {
 			return err
 		}
 	}
 	c.mu.Lock()
 	c.version = v
-	size := c.index.Size()
+	size := c.index.Size() + c.vectors.Size()
 	c.mu.Unlock()
 	s.account(key, c, size)
 	return nil
 }
 
-// segments reads the words of a file. There are none where it was deleted meanwhile.
-func (s *Service) segments(ctx context.Context, key storeKey, data string) (found [][]byte, err error) {
+// records reads the words or vectors of a file. They are not all there where it was
+// deleted meanwhile.
+func (s *Service) records(ctx context.Context, key storeKey, prefix []byte) (found [][]byte, err error) {
 	err = s.o.Store.View(ctx, key.ns, func(tx storage.Tx) error {
 		found = nil
-		for e, err := range tx.Scan(storage.Prefix(segmentsOf(key.id, data))) {
+		for e, err := range tx.Scan(storage.Prefix(prefix)) {
 			if err != nil {
 				return err
 			}
@@ -229,7 +237,7 @@ func (s *Service) segments(ctx context.Context, key storeKey, data string) (foun
 }
 
 // add adds a file. One whose words are not all there was deleted meanwhile.
-func (c *cache) add(e entry, segments [][]byte) error {
+func (c *cache) add(e entry, segments, vectors [][]byte) error {
 	chunks := 0
 	for _, segment := range segments {
 		n, err := index.Chunks(segment)
@@ -242,13 +250,21 @@ func (c *cache) add(e entry, segments [][]byte) error {
 	defer c.mu.Unlock()
 	e.first = c.index.Len()
 	if chunks != e.Chunks {
-		e.Chunks, e.gone, segments = 0, true, nil
+		e.Chunks, e.gone, segments, vectors = 0, true, nil, nil
 	}
 	for _, segment := range segments {
 		if err := c.index.Add(segment); err != nil {
 			return err
 		}
 	}
+	left := e.Chunks
+	for _, data := range vectors {
+		n, err := c.vectors.Add(data)
+		if left -= n; err != nil {
+			return err
+		}
+	}
+	c.vectors.Skip(max(left, 0))
 	c.entries = append(c.entries, e)
 	c.version.next = e.seq + 1 // what follows may fail
 	return nil

@@ -26,6 +26,7 @@ type env struct {
 	t       *testing.T
 	store   storage.Store
 	script  *modeltest.Script
+	embed   vectorstores.Embed // nil: searches are by words alone
 	service *svc.Service
 	stores  *vectorstores.Service
 	api     *httpapi.API
@@ -47,7 +48,12 @@ func (i *ids) next(prefix string) string {
 
 func newEnv(t *testing.T, answers ...modeltest.Answer) *env {
 	t.Helper()
-	e := &env{t: t, store: memstore.New(), script: modeltest.New(answers...)}
+	return newEmbeddingEnv(t, nil, answers...)
+}
+
+func newEmbeddingEnv(t *testing.T, embed vectorstores.Embed, answers ...modeltest.Answer) *env {
+	t.Helper()
+	e := &env{t: t, store: memstore.New(), script: modeltest.New(answers...), embed: embed}
 	t.Cleanup(func() { check(t, e.store.Close()) })
 	e.start(&ids{made: map[string]int{}})
 	t.Cleanup(e.stop)
@@ -65,7 +71,12 @@ func (e *env) start(i *ids) {
 	e.service, err = svc.New(e.t.Context(), svc.Options{Store: e.store, Backend: e.script, Logger: log, NewID: i.next})
 	check(e.t, err)
 	p := e.service.Parts()
+	model := ""
+	if e.embed != nil {
+		model = "embedder"
+	}
 	e.stores = vectorstores.New(vectorstores.Options{
+		Model: model, Embed: e.embed,
 		Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: log,
 	})
 	e.service.UseFileSearch(e.stores)

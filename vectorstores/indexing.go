@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"strings"
 
+	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/files"
 	"github.com/seed-506d8e5d/svc/internal/jsonout"
@@ -58,6 +60,12 @@ type draft struct {
 	record *fileRecord
 	file   files.File
 
+	caller     accounts.Caller // who is charged for vectors
+	model      string          // that chunks are embedded with; empty: they are not
+	dimensions int             // of the vectors, 0 where that is not known
+	texts      []string        // that are still to be embedded
+	vectors    int             // records of vectors
+
 	analyzer *index.Analyzer
 	language index.Language
 	builder  *index.Builder
@@ -77,10 +85,13 @@ func (d *draft) mark() work { return work{sweeping, d.work.store, d.data} }
 func (d *draft) open(ctx context.Context) error {
 	d.s.hold(d.mark(), true)
 	return d.update(ctx, func(tx storage.Tx) error {
-		f, _, err := d.owned(tx)
-		d.record = f
+		f, r, err := d.owned(tx)
 		if err != nil {
 			return err
+		}
+		d.record, d.model, d.dimensions = f, r.Model, r.Dimensions
+		if d.model == "" {
+			d.model = d.s.o.Model
 		}
 		return tx.Set(d.mark().key(), []byte(d.s.o.Cluster.ID()))
 	})
@@ -133,6 +144,9 @@ func (d *draft) write(ctx context.Context) error {
 	defer d.s.analyzers.Put(d.analyzer)
 	d.language = index.Detect(text)
 	d.builder = index.NewBuilder(d.analyzer)
+	if err := d.charged(ctx); err != nil {
+		return err
+	}
 	most, overlap := d.record.Chunking.Tokens()
 	for c := range chunk.Split(text, chunk.Options{MaxTokens: most, Overlap: overlap, Layout: layout(d.file.MIMEType)}) {
 		if err := d.add(ctx, c); err != nil {
@@ -143,6 +157,9 @@ func (d *draft) write(ctx context.Context) error {
 		return err
 	}
 	d.endSegment()
+	if err := d.embed(ctx); err != nil {
+		return err
+	}
 	return d.flush(ctx)
 }
 
@@ -188,6 +205,14 @@ func (d *draft) add(ctx context.Context, c chunk.Chunk) error {
 	d.builder.Add(d.language, append(c.Headings[:len(c.Headings):len(c.Headings)], c.Text)...)
 	d.block.Chunks = append(d.block.Chunks, chunkRecord{Text: c.Text, Page: c.Page, Headings: c.Headings})
 	d.chunks++
+	if d.model != "" {
+		d.texts = append(d.texts, strings.Join(append(c.Headings[:len(c.Headings):len(c.Headings)], c.Text), "\n"))
+		if len(d.texts) == embedAtOnce {
+			if err := d.embed(ctx); err != nil {
+				return err
+			}
+		}
+	}
 	if len(d.block.Chunks) < perBlock {
 		return nil
 	}
@@ -260,7 +285,7 @@ func (d *draft) flush(ctx context.Context) error {
 // finish makes the chunks visible.
 func (d *draft) finish(ctx context.Context) error {
 	w := d.work
-	err := d.update(ctx, func(tx storage.Tx) error {
+	err := d.charge(ctx, func(tx storage.Tx) error {
 		f, r, err := d.owned(tx)
 		if err != nil {
 			return err
@@ -273,6 +298,12 @@ func (d *draft) finish(ctx context.Context) error {
 		if r.Chunks+d.chunks > MaxChunks {
 			return errTooManyChunks()
 		}
+		if d.vectors > 0 {
+			if r.Model != "" && (r.Model != d.model || r.Dimensions != d.dimensions) {
+				return errOtherVectors(d.model, d.dimensions, r.Dimensions)
+			}
+			r.Model, r.Dimensions = d.model, d.dimensions
+		}
 		f.Seq, f.Data, f.Chunks, f.Bytes = r.Next, d.data, d.chunks, d.bytes
 		r.Next++
 		r.Chunks += d.chunks
@@ -280,7 +311,7 @@ func (d *draft) finish(ctx context.Context) error {
 		if err := move(tx, w.store, r, f, Completed); err != nil {
 			return err
 		}
-		e := entryRecord{File: w.object, Name: d.file.Filename, Data: d.data, Chunks: d.chunks, Attributes: f.Attributes}
+		e := entryRecord{File: w.object, Name: d.file.Filename, Data: d.data, Chunks: d.chunks, Vectors: d.vectors > 0, Attributes: f.Attributes}
 		return errors.Join(storage.SetJSON(tx, entryKey(w.store, f.Seq), e), f.set(tx, w.store, w.object), r.set(tx, w.store),
 			tx.Delete(d.mark().key()), tx.Delete(w.key()))
 	})

@@ -73,6 +73,8 @@ type storeRecord struct {
 	Files       Counts            `json:"files"`
 	Chunks      int               `json:"chunks,omitempty"`
 	Expired     bool              `json:"expired,omitempty"` // its files have been removed from it
+	Model       string            `json:"model,omitempty"`   // of its vectors; empty: it has none
+	Dimensions  int               `json:"dimensions,omitempty"`
 
 	// Next is the number of the next file that becomes visible. Changed grows when one
 	// leaves or its attributes change. Together they say whether a cache is current.
@@ -195,6 +197,7 @@ type entryRecord struct {
 	Name       string     `json:"name"`
 	Data       string     `json:"data"`
 	Chunks     int        `json:"chunks"`
+	Vectors    bool       `json:"vectors,omitempty"`
 	Attributes Attributes `json:"attributes,omitempty"`
 }
 
@@ -230,6 +233,7 @@ type batchRecord struct {
 //	s/e/{store}/{seq}        an entryRecord; seq in 8 bytes
 //	s/c/{store}/{data}/{n}   a blockRecord; n in 4 bytes
 //	s/p/{store}/{data}/{n}   a segment of the index: the words of consecutive chunks; n in 4 bytes
+//	s/u/{store}/{data}/{n}   vectors of consecutive chunks; n in 4 bytes
 //	s/q/{kind}/{store}/{…}   work: the process that does it; see [work]
 //	s/x/{time}{store}        when a store may have expired: Unix seconds in 8 bytes
 const (
@@ -249,6 +253,7 @@ func listsOf(store string) []byte          { return []byte("s/l/" + store + "/")
 func listOf(store, batch string) []byte    { return []byte("s/l/" + store + "/" + batch + "/") }
 func entriesOf(store string) []byte        { return []byte("s/e/" + store + "/") }
 func blocksOf(store, data string) []byte   { return []byte("s/c/" + store + "/" + data + "/") }
+func vectorsOf(store, data string) []byte  { return []byte("s/u/" + store + "/" + data + "/") }
 func segmentsOf(store, data string) []byte { return []byte("s/p/" + store + "/" + data + "/") }
 
 func entryKey(store string, seq uint64) []byte {
@@ -257,6 +262,10 @@ func entryKey(store string, seq uint64) []byte {
 
 func blockKey(store, data string, n int) []byte {
 	return binary.BigEndian.AppendUint32(blocksOf(store, data), uint32(n))
+}
+
+func vectorsKey(store, data string, n int) []byte {
+	return binary.BigEndian.AppendUint32(vectorsOf(store, data), uint32(n))
 }
 
 func segmentKey(store, data string, n int) []byte {

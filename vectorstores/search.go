@@ -3,6 +3,7 @@ package vectorstores
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,6 +19,10 @@ type Query struct {
 	Limit     int      // results, 1 to [MaxResults]; 0 is [DefaultResults]
 	Threshold float64  // of scores, 0 to 1
 	Filter    *Filter  // nil: all files
+
+	// How much the place of a chunk counts among the results by words and by vectors,
+	// where the store has those. Both 0: the default.
+	TextWeight, EmbeddingWeight float64
 }
 
 // Result is a chunk that was found.
@@ -53,25 +58,51 @@ func (q *Query) check() error {
 	if !(q.Threshold >= 0 && q.Threshold <= 1) {
 		return fault.Invalidf("ranking_options.score_threshold", "score_threshold must be between 0 and 1.")
 	}
+	if !(q.TextWeight >= 0 && q.EmbeddingWeight >= 0) || math.IsInf(q.TextWeight+q.EmbeddingWeight, 0) {
+		return fault.Invalidf("ranking_options.hybrid_search", "The weights of hybrid_search must be at least 0.")
+	}
+	if q.TextWeight+q.EmbeddingWeight == 0 {
+		q.TextWeight, q.EmbeddingWeight = defaultTextWeight, defaultEmbeddingWeight
+	}
 	return nil
 }
+
+// The rankers of [Results].
+const (
+	Words  = "words"  // BM25; a score is the share of what the words of the query are worth
+	Hybrid = "hybrid" // words and vectors; a score is the share of what the first place in both is worth
+)
+
+// Results are what a search has found.
+type Results struct {
+	Ranker string
+	Items  []Result // the best first
+}
+
+const (
+	// fusionDepth is how many results by words and by vectors are fused, fusionBase the
+	// constant of reciprocal rank fusion.
+	fusionDepth = 100
+	fusionBase  = 60
+
+	defaultTextWeight, defaultEmbeddingWeight = 2, 1
+)
 
 // Search returns the chunks of a store that fit a query best. A phrase between
 // quotation marks must be in them, unless no chunk has it. The error is NotFound for a
 // store that does not exist, and Invalid for one that has expired or a query that is
 // out of bounds.
-func (s *Service) Search(ctx context.Context, caller accounts.Caller, store string, q Query) ([]Result, error) {
+func (s *Service) Search(ctx context.Context, caller accounts.Caller, store string, q Query) (Results, error) {
 	if err := q.check(); err != nil {
-		return nil, err
+		return Results{}, err
 	}
 	key := storeKey{caller.Namespace(), store}
 	var v version
-	var active int64
+	var r *storeRecord
 	err := s.o.Store.View(ctx, key.ns, func(tx storage.Tx) error {
-		r, err := s.live(tx, store)
-		if err == nil {
+		var err error
+		if r, err = s.live(tx, store); err == nil {
 			v = version{epoch: s.o.Store.Epoch(), next: r.Next, changed: r.Changed}
-			active = r.Active
 		}
 		return err
 	})
@@ -79,20 +110,29 @@ func (s *Service) Search(ctx context.Context, caller accounts.Caller, store stri
 		s.forget(key)
 	}
 	if err != nil {
-		return nil, err
+		return Results{}, err
 	}
 	c := s.cached(key)
 	if err := s.sync(ctx, key, c, v); err != nil {
-		return nil, err
+		return Results{}, err
 	}
-	if err := s.touch(ctx, key, c, active); err != nil {
-		return nil, err
+	if err := s.touch(ctx, key, c, r.Active); err != nil {
+		return Results{}, err
 	}
-	found, err := s.find(ctx, c, &q)
+	results := Results{Ranker: Words}
+	vectors, err := s.embedQuery(ctx, caller, r.Model, r.Dimensions, q.Texts)
 	if err != nil {
-		return nil, err
+		return Results{}, err
 	}
-	return s.read(ctx, key, found, &q)
+	if vectors != nil {
+		results.Ranker = Hybrid
+	}
+	found, err := s.find(ctx, c, &q, vectors)
+	if err != nil {
+		return Results{}, err
+	}
+	results.Items, err = s.read(ctx, key, found, &q)
+	return results, err
 }
 
 // place is a chunk that a search has found, before it is read.
@@ -103,8 +143,8 @@ type place struct {
 }
 
 // find searches a cache for all texts of a query, and returns somewhat more places than
-// are asked for, the best first.
-func (s *Service) find(ctx context.Context, c *cache, q *Query) ([]place, error) {
+// are asked for, the best first. vectors are those of the texts, or nil.
+func (s *Service) find(ctx context.Context, c *cache, q *Query, vectors [][]float32) ([]place, error) {
 	select {
 	case s.searches <- struct{}{}:
 		defer func() { <-s.searches }()
@@ -121,9 +161,17 @@ func (s *Service) find(ctx context.Context, c *cache, q *Query) ([]place, error)
 	defer c.mu.RUnlock()
 	accept := c.accept(q.Filter)
 	best := map[int]float32{}
-	for _, text := range q.Texts {
-		for _, hit := range c.index.Search(c.index.Query(a, text), limit, accept) {
-			best[hit.Chunk] = max(best[hit.Chunk], hit.Score)
+	for i, text := range q.Texts {
+		words := c.index.Query(a, text)
+		if vectors == nil {
+			for _, hit := range c.index.Search(words, limit, accept) {
+				best[hit.Chunk] = max(best[hit.Chunk], hit.Score)
+			}
+			continue
+		}
+		depth := max(fusionDepth, limit)
+		for chunk, score := range q.fuse(c.index.Search(words, depth, accept), c.vectors.Search(vectors[i], depth, c.alive(accept))) {
+			best[chunk] = max(best[chunk], score)
 		}
 	}
 	var found []place
@@ -142,6 +190,34 @@ func (s *Service) find(ctx context.Context, c *cache, q *Query) ([]place, error)
 		return 1
 	})
 	return found[:min(len(found), limit)], nil
+}
+
+// alive returns which chunks are there and accepted.
+func (c *cache) alive(accept func(chunk int) bool) func(chunk int) bool {
+	return func(chunk int) bool { return !c.entryOf(chunk).gone && (accept == nil || accept(chunk)) }
+}
+
+// fuse returns the scores of chunks by reciprocal rank fusion of the results by words and
+// by vectors: 1 is the first place in both. What a place is worth is multiplied by how
+// near the score comes to that of the first: where the words fit one chunk far better than
+// any other, as the number of a part does, a crowd of similar vectors does not outvote them.
+func (q *Query) fuse(words, vectors []index.Hit) map[int]float32 {
+	scores := map[int]float32{}
+	unit := float32(fusionBase+1) / float32(q.TextWeight+q.EmbeddingWeight)
+	for i, hit := range words {
+		scores[hit.Chunk] += unit * float32(q.TextWeight) * hit.Score / words[0].Score / float32(fusionBase+1+i)
+	}
+	for i, hit := range vectors {
+		least, share := vectors[len(vectors)-1].Score, float32(1)
+		if vectors[0].Score > least {
+			share = (hit.Score - least) / (vectors[0].Score - least)
+		}
+		scores[hit.Chunk] += unit * float32(q.EmbeddingWeight) * share / float32(fusionBase+1+i)
+	}
+	for chunk, score := range scores {
+		scores[chunk] = min(score, 1)
+	}
+	return scores
 }
 
 // phrases are those of all texts of the query.

@@ -35,7 +35,7 @@ func parseExpiry(key []byte) (at int64, store string) {
 // deleteData deletes chunks and their words, as many as the budget allows, and leaves
 // the rest to the sweep.
 func deleteData(tx storage.Tx, store, data string, budget *int) error {
-	for _, prefix := range [][]byte{blocksOf(store, data), segmentsOf(store, data)} {
+	for _, prefix := range [][]byte{blocksOf(store, data), segmentsOf(store, data), vectorsOf(store, data)} {
 		n, err := deletePrefix(tx, prefix, *budget)
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func deletePrefix(tx storage.Tx, prefix []byte, most int) (n int, err error) {
 
 // sweep deletes chunks that belong to no file.
 func (s *Service) sweep(ctx context.Context, ns storage.Namespace, w work) error {
-	return s.clear(ctx, ns, w, blocksOf(w.store, w.object), segmentsOf(w.store, w.object))
+	return s.clear(ctx, ns, w, blocksOf(w.store, w.object), segmentsOf(w.store, w.object), vectorsOf(w.store, w.object))
 }
 
 // clear deletes all keys with the prefixes, in pieces, and with the last piece the
@@ -117,7 +117,7 @@ func (s *Service) drop(ctx context.Context, ns storage.Namespace, w work) error 
 		}
 	}
 	store := w.store
-	return s.clear(ctx, ns, w, batchesOf(store), listsOf(store), entriesOf(store), []byte("s/c/"+store+"/"), []byte("s/p/"+store+"/"),
+	return s.clear(ctx, ns, w, batchesOf(store), listsOf(store), entriesOf(store), []byte("s/c/"+store+"/"), []byte("s/p/"+store+"/"), []byte("s/u/"+store+"/"),
 		[]byte(workPrefix+string(sweeping)+"/"+store+"/"), []byte(workPrefix+string(indexing)+"/"+store+"/"))
 }
 

@@ -16,7 +16,7 @@ var _ filesearch.Searcher = (*Service)(nil)
 // toolQuery returns the query of a tool.
 func toolQuery(q *filesearch.Query) (Query, error) {
 	filter, err := ParseFilter(q.Filters, "filters")
-	return Query{Texts: q.Texts, Limit: q.Limit, Threshold: q.Threshold, Filter: filter}, err
+	return Query{Texts: q.Texts, Limit: q.Limit, Threshold: q.Threshold, Filter: filter, TextWeight: q.TextWeight, EmbeddingWeight: q.EmbeddingWeight}, err
 }
 
 // CheckSearch implements [filesearch.Searcher].
@@ -48,7 +48,7 @@ func (s *Service) SearchFiles(ctx context.Context, caller accounts.Caller, q fil
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		all = append(all, found.Items...)
 	}
 	slices.SortStableFunc(all, func(x, y Result) int { return cmp.Compare(y.Score, x.Score) })
 	passages := make([]filesearch.Passage, 0, q.Limit)

@@ -48,7 +48,11 @@ const (
 	DefaultResults = 10 // of a search
 )
 
-// Options configure a [Service]. All but the last two are parts of the service whose
+// Embed turns texts into vectors of finite numbers, all of one length, and charges the
+// caller for them.
+type Embed func(ctx context.Context, caller accounts.Caller, model string, texts []string) ([][]float32, error)
+
+// Options configure a [Service]. The first fields are parts of the service whose
 // files are searched, and required.
 type Options struct {
 	Store    *storage.DB
@@ -58,6 +62,11 @@ type Options struct {
 	Now      func() time.Time
 	NewID    func(prefix string) string
 	Log      *slog.Logger
+
+	// Model is the model that chunks and queries are embedded with, by Embed; empty:
+	// searches are by words alone. A store keeps to the model of its first vectors.
+	Model string
+	Embed Embed
 
 	Workers int // files that this process indexes at once; 0: as many as it has processors, up to 4
 	Memory  int // bytes that the words of stores may take in memory; those that were not searched lately leave it; 0 is 2 GiB

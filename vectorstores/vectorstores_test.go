@@ -79,7 +79,7 @@ func TestADeletedFileIsNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnv(t)
 		files := e.filled("All whales are mammals.", "No whale is a fish.", "A shark is a fish.")
-		if got := e.found("whale"); !slices.Equal(got, []string{"2.md", "1.md"}) {
+		if got := e.found("whale"); !slices.Equal(got, []string{"1.md", "2.md"}) {
 			t.Fatalf("got %q", got)
 		}
 		e.do(200, "DELETE", "/v1/files/"+files[1], "")

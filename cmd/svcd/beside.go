@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-506d8e5d/svc"
 	"github.com/seed-506d8e5d/svc/batches"
+	"github.com/seed-506d8e5d/svc/embeddings"
 	"github.com/seed-506d8e5d/svc/mcpserver"
 	"github.com/seed-506d8e5d/svc/vectorstores"
 	"github.com/seed-506d8e5d/svc/webhooks"
@@ -33,7 +34,14 @@ func (c config) beside(service *svc.Service) *beside {
 		}),
 		webhooks: webhooks.New(webhooks.Options{Store: p.Store, Accounts: p.Accounts, Log: p.Log, Guard: webhooks.Guard(c.models.webhookHosts)}),
 		stores: vectorstores.New(vectorstores.Options{
-			Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log,
+			Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log, Model: c.models.embedder,
+			Embed: func(ctx context.Context, caller svc.Caller, model string, texts []string) ([][]float32, error) {
+				answer, err := service.Embed(ctx, caller, &embeddings.Request{Model: model, Texts: texts})
+				if err != nil {
+					return nil, err
+				}
+				return answer.Vectors, nil
+			},
 		}),
 	}
 	service.UseFileSearch(b.stores)

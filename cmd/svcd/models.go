@@ -29,6 +29,7 @@ type models struct {
 	prices        map[string]accounts.Prices
 	defaultPrices *accounts.Prices
 	aliases       map[string]string // further names of models
+	embedder      string            // the first model of a configuration that embeds; empty: none
 	webhookHosts  []string          // that endpoints may have although they are private, without ports
 	batchPrice    float64           // share of the price that a line of a batch costs; 0: the whole price
 	batchLines    int               // lines of batches under way at once; 0: the default
@@ -201,6 +202,9 @@ func (d *decoder) models(root *jsonin.Node) models {
 			m.prices[mod.Info.ID] = *p
 		}
 		m.options.Models = append(m.options.Models, mod)
+		if mod.Info.Embeds && m.embedder == "" {
+			m.embedder = mod.Info.ID
+		}
 	}
 	if others := root.Field("others"); !others.Absent() {
 		mod := d.model(others, "")

@@ -32,6 +32,9 @@ func addFileSearch(t *wire.ResponseTool, at string, r *responses.Request) error 
 			return err
 		}
 		r.FileSearch.Threshold = o.ScoreThreshold
+		if h := o.HybridSearch; h != nil {
+			r.FileSearch.TextWeight, r.FileSearch.EmbeddingWeight = h.TextWeight, h.EmbeddingWeight
+		}
 	}
 	return nil
 }
@@ -41,8 +44,11 @@ func toFileSearchTool(f *responses.FileSearch) wire.ResponseTool {
 	w := wire.ToolFields{Type: "file_search"}
 	if f != nil {
 		w.VectorStoreIDs, w.Filters, w.MaxNumResults = f.Stores, f.Filters, optional(f.Limit)
-		if f.Threshold != 0 {
+		if f.Threshold+f.TextWeight+f.EmbeddingWeight != 0 {
 			w.RankingOptions = &wire.SearchRanking{ScoreThreshold: f.Threshold}
+		}
+		if f.TextWeight+f.EmbeddingWeight != 0 {
+			w.RankingOptions.HybridSearch = &wire.HybridSearch{TextWeight: f.TextWeight, EmbeddingWeight: f.EmbeddingWeight}
 		}
 	}
 	return wire.ResponseTool{ToolFields: w}
@@ -51,8 +57,9 @@ func toFileSearchTool(f *responses.FileSearch) wire.ResponseTool {
 // shownFileSearch returns the tool as a response shows it: with its defaults.
 func shownFileSearch(t *wire.ResponseTool) json.RawMessage {
 	type ranking struct {
-		Ranker         string  `json:"ranker"`
-		ScoreThreshold float64 `json:"score_threshold"`
+		Ranker         string             `json:"ranker"`
+		ScoreThreshold float64            `json:"score_threshold"`
+		HybridSearch   *wire.HybridSearch `json:"hybrid_search,omitempty"`
 	}
 	shown := struct {
 		Type           string          `json:"type"`
@@ -65,7 +72,7 @@ func shownFileSearch(t *wire.ResponseTool) json.RawMessage {
 		shown.MaxNumResults = *t.MaxNumResults
 	}
 	if o := t.RankingOptions; o != nil {
-		shown.RankingOptions.ScoreThreshold = o.ScoreThreshold
+		shown.RankingOptions.ScoreThreshold, shown.RankingOptions.HybridSearch = o.ScoreThreshold, o.HybridSearch
 		if o.Ranker != "" {
 			shown.RankingOptions.Ranker = o.Ranker
 		}

@@ -134,6 +134,9 @@ func FromSearchRequest(w *wire.SearchRequest) (q vectorstores.Query, err error) 
 		return q, err
 	}
 	q.Threshold = w.RankingOptions.ScoreThreshold
+	if h := w.RankingOptions.HybridSearch; h != nil {
+		q.TextWeight, q.EmbeddingWeight = h.TextWeight, h.EmbeddingWeight
+	}
 	return q, checkRanker(w.RankingOptions.Ranker, "ranking_options.ranker")
 }
 
@@ -143,9 +146,9 @@ func FromFilters(w json.RawMessage) (*vectorstores.Filter, error) {
 }
 
 // ToSearchResults returns what was found as it is answered.
-func ToSearchResults(queries []string, found []vectorstores.Result) wire.SearchResults {
-	w := wire.SearchResults{Object: "vector_store.search_results.page", SearchQuery: queries, Ranker: "words", Data: []wire.SearchResult{}}
-	for _, r := range found {
+func ToSearchResults(queries []string, found *vectorstores.Results) wire.SearchResults {
+	w := wire.SearchResults{Object: "vector_store.search_results.page", SearchQuery: queries, Ranker: found.Ranker, Data: []wire.SearchResult{}}
+	for _, r := range found.Items {
 		w.Data = append(w.Data, wire.SearchResult{
 			FileID: r.File, Filename: r.Filename, Score: r.Score, Attributes: attributes(r.Attributes), Content: []wire.VectorStoreText{{Type: "text", Text: r.Text}},
 			Page: optional(r.Page), Headings: r.Headings,

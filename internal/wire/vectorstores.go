@@ -159,15 +159,22 @@ type SearchRequest struct {
 
 // SearchRanking is how results are put in order.
 type SearchRanking struct {
-	Ranker         string  `json:"ranker,omitempty" api:"default=auto,enum=none|auto|default-2024-11-15"`
-	ScoreThreshold float64 `json:"score_threshold,omitempty" api:"min=0,max=1"`
+	Ranker         string        `json:"ranker,omitempty" api:"default=auto,enum=none|auto|default-2024-11-15"`
+	ScoreThreshold float64       `json:"score_threshold,omitempty" api:"min=0,max=1"`
+	HybridSearch   *HybridSearch `json:"hybrid_search,omitempty" doc:"How results by words and by vectors are fused by reciprocal rank, where there are vectors."`
+}
+
+// HybridSearch is how much results by vectors and by words count.
+type HybridSearch struct {
+	EmbeddingWeight float64 `json:"embedding_weight" api:"required,min=0"`
+	TextWeight      float64 `json:"text_weight" api:"required,min=0"`
 }
 
 // SearchResults are chunks that were found, the best first.
 type SearchResults struct {
 	Object      string         `json:"object" api:"const=vector_store.search_results.page"`
 	SearchQuery []string       `json:"search_query"`
-	Ranker      string         `json:"ranker" api:"enum=words" doc:"What the scores are of: how well the words fit."`
+	Ranker      string         `json:"ranker" api:"enum=words|hybrid" doc:"What the scores are of: words, how much of what the words are worth a chunk has; hybrid, the places among the results by words and by vectors."`
 	Data        []SearchResult `json:"data"`
 	HasMore     bool           `json:"has_more"`
 	NextPage    *string        `json:"next_page"`

@@ -16,6 +16,8 @@ type Query struct {
 	Filters   json.RawMessage
 	Limit     int // passages
 	Threshold float64
+
+	TextWeight, EmbeddingWeight float64 // of results by words and by vectors; both 0: the default
 }
 
 // Passage is a piece of a file that was found.

@@ -35,12 +35,13 @@ const (
 // function words that tell languages apart. Those of languages without a stemmer keep
 // their texts from being taken for others.
 var functionWords = map[Language][]string{
-	English:   {"the", "and", "of", "is", "that", "with", "was", "for", "are", "this", "which", "by", "what", "how", "to", "not"},
+	English: {"the", "and", "of", "is", "that", "with", "was", "for", "are", "this", "which", "by", "what", "how", "to", "not",
+		"a", "an", "in", "it", "on", "or", "as", "be", "at", "from", "has", "have", "his", "can", "who", "does", "did", "do", "were", "its", "all", "no"},
 	French:    {"le", "les", "des", "et", "est", "une", "dans", "pour", "qui", "que", "sur", "avec", "du", "pas", "au", "sont"},
 	Spanish:   {"el", "los", "las", "y", "es", "una", "en", "por", "que", "con", "para", "del", "se", "como", "su", "más"},
 	Swedish:   {"och", "att", "det", "som", "en", "är", "av", "för", "inte", "med", "till", "den", "på", "har", "ett", "om"},
 	Norwegian: {"og", "det", "som", "en", "er", "av", "for", "ikke", "med", "til", "den", "på", "har", "et", "om", "å"},
-	Hungarian: {"a", "az", "és", "hogy", "nem", "egy", "is", "volt", "ez", "meg", "csak", "mint", "vagy", "már", "de", "van"},
+	Hungarian: {"az", "és", "hogy", "nem", "egy", "volt", "ez", "meg", "csak", "mint", "vagy", "már", "van", "kell", "aki", "azt"},
 	languages: {"der", "die", "das", "und", "ist", "nicht", "mit", "von", "den", "ein", "eine", "für", "auf", "werden", "zu", "im"},             // German
 	101:       {"il", "di", "che", "e", "un", "una", "per", "non", "con", "del", "della", "sono", "gli", "dei", "nel", "è"},                     // Italian
 	102:       {"o", "os", "e", "uma", "não", "com", "para", "do", "da", "em", "que", "um", "dos", "por", "se", "ao"},                           // Portuguese

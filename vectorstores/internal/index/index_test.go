@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seed-506d8e5d/svc/vectorstores/internal/sets"
 )
 
 // indexed returns the index of texts, some in a segment.
@@ -77,7 +79,8 @@ func TestDetect(t *testing.T) {
 		"El perro y los gatos están en la casa de su madre":       Spanish,
 		"Det är en bok som jag har läst och inte glömt":           Swedish,
 		"Der Hund ist nicht im Haus und die Katze auf dem Dach":   None,
-		"x 1": English,
+		"A shark is a fish.": English,
+		"x 1":                English,
 	} {
 		if got := Detect(text); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
@@ -97,7 +100,7 @@ func TestScores(t *testing.T) {
 		}
 		texts[i] = strings.Join(words, " ")
 	}
-	want := plain(texts, []string{"w1", "w7", "w40", "w999"})
+	want := sets.BM25(texts)([]string{"w1", "w7", "w40", "w999"})
 	for _, perSegment := range []int{1, 7, 200} {
 		x := indexed(t, perSegment, None, texts...)
 		hits := x.Search(x.Query(NewAnalyzer(), "w1 w7 w40 w999"), 20, nil)
@@ -119,40 +122,6 @@ func TestScores(t *testing.T) {
 			t.Errorf("%d chunks have better scores than the last hit", better)
 		}
 	}
-}
-
-// plain returns the scores of BM25 as a share of what they can be.
-func plain(texts, query []string) []float64 {
-	total := 0
-	have := map[string]int{}
-	for _, text := range texts {
-		words := strings.Fields(text)
-		total += len(words)
-		slices.Sort(words)
-		for _, w := range slices.Compact(words) {
-			have[w]++
-		}
-	}
-	scores := make([]float64, len(texts))
-	n, most := float64(len(texts)), 0.0
-	for _, q := range query {
-		idf := math.Log(1 + (n-float64(have[q])+0.5)/(float64(have[q])+0.5))
-		most += idf * 2.2
-		for i, text := range texts {
-			words := strings.Fields(text)
-			tf := 0.0
-			for _, w := range words {
-				if w == q {
-					tf++
-				}
-			}
-			scores[i] += idf * tf * 2.2 / (tf + 1.2*(0.25+0.75*float64(len(words))/(float64(total)/n)))
-		}
-	}
-	for i := range scores {
-		scores[i] /= most
-	}
-	return scores
 }
 
 // TestForms has the form of a word count more than its stem alone.
