@@ -21,7 +21,7 @@ const module = "github.com/seed-506d8e5d/svc"
 var edges = map[string][]string{
 	"cmd/svcd": {"", "batches", "embeddings", "vectorstores", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "mcpserver", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
 		"responses", "responses/mcptools",
-		"decisions", "files", "guard", "signon", "telemetry", "webhooks", "internal/background"},
+		"decisions", "files", "guard", "route", "signon", "telemetry", "webhooks", "internal/background"},
 	"cmd/svcd/internal/cli": {"accounts", "batches", "client", "decisions", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
 		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
 	"console":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "decisions/evaluation", "fault", "files", "model", "responses", "httpapi", "internal/convert", "internal/jsonout", "internal/seal", "signon", "webhooks"},
@@ -29,7 +29,7 @@ var edges = map[string][]string{
 	"httpapi":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "embeddings", "fault", "files", "guard", "idempotency", "internal/*", "model", "page", "reference", "responses", "storage", "vectorstores", "webhooks"},
 
 	"": {"accounts", "chat", "cluster", "conversations", "decisions", "embeddings", "fault", "files", "guard", "idempotency", "internal/*", "model", "model/builtin", "page",
-		"responses", "responses/filesearch", "responses/websearch", "storage", "storage/backup", "storage/memstore"},
+		"responses", "responses/filesearch", "responses/websearch", "route", "storage", "storage/backup", "storage/memstore"},
 
 	"mcpserver": {"", "fault", "files", "model", "responses/filesearch", "vectorstores"},
 
@@ -38,7 +38,7 @@ var edges = map[string][]string{
 	"telemetry": {"", "driver", "fault", "files", "guard", "internal/status", "model", "responses/websearch", "storage"},
 
 	"limits":                {"cluster", "fault", "storage"},
-	"accounts":              {"limits", "cluster", "fault", "idempotency", "internal/*", "page", "storage"},
+	"accounts":              {"limits", "cluster", "fault", "idempotency", "internal/*", "model", "page", "storage"},
 	"cluster":               {"storage", "internal/background"},
 	"batches":               {"accounts", "cluster", "fault", "files", "internal/*", "page", "storage"},
 	"chat":                  {"accounts", "fault", "internal/*", "model", "page", "storage"},
@@ -49,6 +49,7 @@ var edges = map[string][]string{
 	"embeddings":            {"accounts", "fault", "model"},
 	"files":                 {"accounts", "cluster", "extract", "extract/*", "fault", "idempotency", "internal/*", "model", "page", "storage"},
 	"guard":                 {"accounts", "decisions", "decisions/calibration", "driver", "fault", "internal/*", "model"},
+	"route":                 {"accounts", "decisions", "decisions/calibration", "driver", "fault", "guard", "internal/*", "model"},
 	"idempotency":           {"fault", "internal/*", "storage"},
 	"responses":             {"accounts", "conversations", "fault", "internal/*", "model", "page", "responses/filesearch", "responses/websearch", "storage"},
 	"responses/mcptools":    {"accounts", "conversations", "decisions", "egress", "fault", "responses"},

@@ -46,6 +46,7 @@ import (
 	"github.com/seed-506d8e5d/svc/model/builtin"
 	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
+	"github.com/seed-506d8e5d/svc/route"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 )
@@ -119,6 +120,10 @@ type Options struct {
 	// organizations and requests that name them. New fails where one could not be asked.
 	Policies        map[string]guard.Policy
 	DefaultPolicies []string
+
+	// Routes are models that choose, by ID, which model answers; see package route. New
+	// fails where one cannot.
+	Routes map[string]route.Route
 
 	// PolicyDecided is told what each policy says of each stage; nil is not.
 	PolicyDecided func(policy string, stage guard.Stage, outcome guard.Outcome)
@@ -245,6 +250,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		o.Observer.Wrap(&o)
 	}
 	s.store, s.models = storage.Use(o.Store), model.Use(model.WithHooks(o.Backend, o.Hooks))
+	if err := s.openRoutes(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	if err := s.checkAliases(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/seed-506d8e5d/svc/fault"
+	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/storage"
 )
@@ -85,6 +86,18 @@ func (s *Service) charge(c Caller, use Use, also func(storage.Tx) error) (*posti
 
 func chargeEntry(c Caller, use Use, cost Micros) Entry {
 	return Entry{Organization: c.Organization, Key: c.Key, Type: EntryCharge, Amount: -cost, Use: use}
+}
+
+// SpentBy returns the use of a model that has worked for an answer of another one.
+func SpentBy(endpoint string, s model.Spent) Use {
+	u := Use{
+		Endpoint: endpoint, Model: s.Model, Kind: Generation, InputTokens: s.InputTokens, CachedTokens: s.CachedTokens,
+		OutputTokens: s.OutputTokens, ReasoningTokens: s.ReasoningTokens,
+	}
+	if s.Decision {
+		u.Kind = Decision
+	}
+	return u
 }
 
 // ChargeCut charges what a call used that has failed or was given up, if it is

@@ -125,6 +125,8 @@ type Completion struct {
 	Choice          // the first
 	More   []Choice // those behind it, where the request wants several
 
+	Answering string // the model that answered, where Model is a route; not of one that is read back
+
 	Calls    CallForm // of the request
 	Usage    model.Usage
 	Metadata map[string]string // never nil
@@ -150,6 +152,8 @@ type Chunk struct {
 	ID      string // the same in all chunks of a stream, as are Created and Model
 	Created int64
 	Model   string
+
+	Answering string // as in [Completion]
 
 	Choice   int             // the index of the choice that the chunk belongs to: one follows the other
 	First    bool            // the first chunk of a choice, where the assistant's message begins

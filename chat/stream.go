@@ -75,6 +75,7 @@ type run struct {
 	text       strings.Builder // of the answer so far
 	arguments  strings.Builder // of the call begun last
 	announced  bool            // the first chunk does not wait for the model
+	routed     bool            // the model is a route
 	begun      bool            // the first chunk has been yielded
 	meter      generation.Meter
 	watch      accounts.Stopwatch
@@ -144,7 +145,10 @@ func (s *Service) prepare(caller accounts.Caller, req *Request) (*run, model.Inf
 	}
 	prompt := settings.Request(nil)
 	prompt.Stop, prompt.Tenant, prompt.Reasoning = req.Stop, model.Tenant(caller.Organization, caller.Background), req.Reasoning
-	return &run{service: s, caller: caller, dialect: req.Dialect, prompt: prompt, schema: compiled, watch: accounts.NewStopwatch(s.now)}, info, nil
+	if info.Routes && req.N > 1 {
+		return nil, model.Info{}, fault.Invalidf("n", "n must be 1: the model %q is a route, which has one answer.", info.ID)
+	}
+	return &run{routed: info.Routes, service: s, caller: caller, dialect: req.Dialect, prompt: prompt, schema: compiled, watch: accounts.NewStopwatch(s.now)}, info, nil
 }
 
 // read puts the messages into the prompt, with the documents read.
@@ -286,7 +290,7 @@ func (r *run) answer(ctx context.Context) iter.Seq2[model.Event, error] {
 	generate := func(ctx context.Context) iter.Seq2[model.Event, error] {
 		return generation.Stream(ctx, r.service.models, r.prompt, r.schema, &r.meter)
 	}
-	if r.announced {
+	if r.announced && !r.routed { // of a route nothing is said before it is known what answers
 		return generation.Announce(ctx, generate)
 	}
 	return generate(ctx)
@@ -317,7 +321,7 @@ func (r *run) add(event model.Event) Chunk {
 
 // chunk returns an empty chunk, the next of the stream.
 func (r *run) chunk() Chunk {
-	c := Chunk{ID: r.completion.ID, Created: r.completion.Created, Model: r.completion.Model, Choice: r.index, First: !r.begun}
+	c := Chunk{ID: r.completion.ID, Created: r.completion.Created, Model: r.completion.Model, Answering: r.meter.Answering(), Choice: r.index, First: !r.begun}
 	if c.First {
 		c.Usage.InputTokens = r.input
 	}
@@ -354,7 +358,8 @@ func (r *run) endChoice() {
 func (r *run) finish(ctx context.Context) error {
 	c := &r.completion
 	r.settled = true
-	c.Usage = r.usage()
+	c.Usage, c.Answering = r.usage(), r.meter.Answering()
+	r.chargeSpent(ctx)
 	also := r.caller.Claim.Doing()
 	record, unstored := r.record()
 	if record != nil {
@@ -413,7 +418,15 @@ func (r *run) abandon(ctx context.Context) {
 	}
 	r.settled = true
 	r.completion.Usage = r.usage()
+	r.chargeSpent(ctx)
 	r.service.accounts.ChargeCut(ctx, r.caller, r.use(""))
+}
+
+// chargeSpent charges what other models than the one that answers have used.
+func (r *run) chargeSpent(ctx context.Context) {
+	for _, s := range r.meter.Spent() {
+		r.service.accounts.ChargeCut(ctx, r.caller, accounts.SpentBy(r.use("").Endpoint, s))
+	}
 }
 
 func (r *run) use(object string) accounts.Use {
@@ -426,7 +439,7 @@ func (r *run) use(object string) accounts.Use {
 	}
 	return accounts.Use{
 		Endpoint:        endpoint,
-		Model:           r.completion.Model,
+		Model:           cmp.Or(r.meter.Answering(), r.completion.Model),
 		Object:          object,
 		Kind:            accounts.Generation,
 		InputTokens:     u.InputTokens,

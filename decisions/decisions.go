@@ -35,7 +35,7 @@ const DefaultConcurrency = MaxQuestions
 // Options configure a [Service].
 type Options struct {
 	Backend  model.Backend     // required; a model decides where it is a [model.Scorer] that lists it
-	Accounts *accounts.Service // decisions are charged there; nil: nobody is charged, and there is no Store
+	Accounts *accounts.Service // decisions are charged there; nil: nobody is charged, and no decision is stored
 	States   States            // nil: states refer to nothing
 	Store    storage.Store     // the one that Accounts has, too; nil: there are no calibrations
 

@@ -53,6 +53,9 @@ const (
 	Files   Sight = "files"   // the text of documents
 )
 
+// Valid reports whether there is such a sight.
+func (s Sight) Valid() bool { return s == History || s == Tools || s == Files }
+
 // OnFailure is what becomes of a request that a policy could not be asked about.
 type OnFailure string
 
@@ -225,7 +228,7 @@ func parse(name string, p Policy) (*policy, error) {
 		return nil, misconfigured(path+".on_failure", "must be block or allow")
 	}
 	for i, sight := range p.Sees {
-		if sight != History && sight != Tools && sight != Files {
+		if !sight.Valid() {
 			return nil, misconfigured(fmt.Sprintf("%s.sees[%d]", path, i), "must be history, tools or files")
 		}
 	}

@@ -145,3 +145,19 @@ func (s *said) write(w *jsonout.Writer) {
 	}
 	w.EndArray()
 }
+
+// State returns what is judged of the input of a request: what a policy sees that has
+// such sights.
+func State(req *model.Request, sees []Sight) []byte {
+	w := newPrompt(req).state(sees)
+	w.EndObject()
+	return w.Buf
+}
+
+// AnswerState is State with an answer to the request.
+func AnswerState(req *model.Request, sees []Sight, text string, calls []model.ToolCall) []byte {
+	w := newPrompt(req).state(sees)
+	(&said{text: text, calls: calls}).write(&w)
+	w.EndObject()
+	return w.Buf
+}

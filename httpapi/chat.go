@@ -57,6 +57,7 @@ func (a *API) completeChat(c *call, req *chat.Request) error {
 		return err
 	}
 	c.inputTokens, c.outputTokens = completion.Usage.InputTokens, completion.Usage.OutputTokens
+	c.answered(completion.Answering)
 	return c.json(convert.ToChatCompletion(completion))
 }
 
@@ -95,6 +96,9 @@ func (c *call) sendChunks(encoder streamEncoder, chunks iter.Seq2[chat.Chunk, er
 				return nil // the stream has told it: a connection that breaks would tell it again
 			}
 			return err
+		}
+		if chunk.First {
+			c.answered(chunk.Answering)
 		}
 		if err := s.send(events, chunk.More); err != nil {
 			return fault.From(errors.Join(context.Canceled, err))

@@ -29,5 +29,6 @@ func (a *API) createCompletion(c *call) error {
 		return err
 	}
 	c.inputTokens, c.outputTokens = completion.Usage.InputTokens, completion.Usage.OutputTokens
+	c.answered(completion.Answering)
 	return c.json(convert.ToTextCompletion(completion))
 }

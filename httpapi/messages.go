@@ -91,6 +91,7 @@ func (a *API) createMessage(c *call) error {
 			return req.Located(err)
 		}
 		c.inputTokens, c.outputTokens = completion.Usage.InputTokens, completion.Usage.OutputTokens
+		c.answered(completion.Answering)
 		message, err := messages.Message(completion, c.sealer(completion.Model))
 		if err != nil {
 			return err

@@ -32,3 +32,14 @@ func (c *call) guard(policies []string, moderate string) (model.Guard, error) {
 	}
 	return turn, nil
 }
+
+// modelHeader says which model answers for a route.
+const modelHeader = "Svc-Model"
+
+// answered notes which model answers for the one of the request, empty for none, before
+// the answer begins.
+func (c *call) answered(modelID string) {
+	if modelID != "" {
+		c.w.Header().Set(modelHeader, modelID)
+	}
+}

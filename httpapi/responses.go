@@ -52,6 +52,7 @@ func (a *API) createResponse(c *call) error {
 		return err
 	}
 	c.usedResponse(r)
+	c.answered(r.Answering)
 	return c.json(convert.ToResponse(r))
 }
 
@@ -71,6 +72,9 @@ func (c *call) responseEvents(events iter.Seq2[responses.Event, error]) error {
 		}
 		if err != nil {
 			return err // the first thing: it is an answer of its own
+		}
+		if empty && event.Response != nil {
+			c.answered(event.Response.Answering)
 		}
 		empty = false
 		buffer = appendResponseEvent(buffer[:0], &event)

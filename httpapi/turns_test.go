@@ -25,6 +25,7 @@ import (
 	"github.com/seed-506d8e5d/svc/model/modeltest"
 	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
+	"github.com/seed-506d8e5d/svc/route"
 	"github.com/seed-506d8e5d/svc/storage"
 )
 
@@ -49,6 +50,8 @@ type options struct {
 	anyItems bool
 	policies map[string]guard.Policy
 	defaults []string
+	routes   map[string]route.Route
+	prices   map[string]accounts.Prices
 
 	storeDecisions bool // of the organization rich
 }
@@ -71,7 +74,7 @@ func newTurnsOver(t testing.TB, script *modeltest.Script, o options) *turns {
 	a := &turns{t: t, script: script, store: o.store, keys: map[string]string{}, orgs: map[string]string{}}
 	a.makeKeys(o)
 	service, err := svc.New(t.Context(), svc.Options{
-		Store: o.store, Backend: script, Search: o.search, AnyItems: o.anyItems, Policies: o.policies, DefaultPolicies: o.defaults, Logger: slog.New(slog.DiscardHandler),
+		Store: o.store, Backend: script, Search: o.search, AnyItems: o.anyItems, Policies: o.policies, Routes: o.routes, Prices: o.prices, DefaultPolicies: o.defaults, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return now }, NewID: newIDs(),
 	})
 	must(t, err)

@@ -23,6 +23,7 @@ type Info struct {
 	Embeds           bool     // may be named in Embeddings
 	ContextWindow    int      // tokens; 0 is [DefaultContextWindow]
 	ReasoningEfforts []string // those of [Efforts] that it takes; nil is all
+	Routes           bool     // it chooses a model that answers, and says which one: [Answering]
 
 	// Debias is in how many orders it is asked each question of a decision, 0 and 1
 	// for one: many models prefer an option for its place. The orders are cyclic

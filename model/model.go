@@ -191,7 +191,8 @@ type Format struct {
 }
 
 // Event is a piece of an answer: [Started], [TextDelta], [Logprobs], [Reasoning],
-// [ToolCallStart], [ToolCallDelta], [Usage] or [Finish].
+// [ToolCallStart], [ToolCallDelta], [Usage] or [Finish]; and of a route besides
+// [Answering] and [Spent].
 type Event interface{ event() }
 
 // Started says that the model has accepted the request and works on it. A
@@ -273,6 +274,21 @@ const (
 	ContentFilter FinishReason = "content_filter" // a [Guard] blocked the answer
 )
 
+// Answering says which model answers where that is not the one of the request: what
+// follows is its answer, at its price. It comes once, before the answer.
+type Answering struct{ Model string }
+
+// Spent is what a model other than the one that answers has used for the request, to be
+// charged at its price: an answer that was not accepted, or a decision about which
+// model answers. It comes before the answer.
+type Spent struct {
+	Model    string
+	Decision bool // the price is that of a decision
+	Usage
+}
+
+func (Answering) event()     {}
+func (Spent) event()         {}
 func (Started) event()       {}
 func (TextDelta) event()     {}
 func (Reasoning) event()     {}

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,10 +23,11 @@ func (t *turn) end(ctx context.Context, err error) {
 	r := t.response
 	r.CompletedAt = t.o.Now().Unix()
 	usage := t.meter.Usage()
-	r.Usage = &usage
+	r.Usage, r.Answering = &usage, t.meter.Answering()
 	r.Trace = t.o.Accounts.Trace(t.caller, t.use(), &t.watch)
 	t.saving.charged = true
 	ctx = context.WithoutCancel(ctx)
+	t.chargeSpent(ctx)
 	r.events = t.emitter.sequence
 	saveErr := t.save(ctx)
 	if saveErr != nil {
@@ -89,11 +91,23 @@ func (t *turn) isStored(ctx context.Context) (bool, error) {
 // settle charges what a turn has used that came to no end of its own, unless that
 // was done: nothing of it is stored.
 func (t *turn) settle(ctx context.Context) {
-	if t.saving.charged || t.meter.Usage() == (model.Usage{}) {
+	if t.saving.charged {
+		return
+	}
+	t.chargeSpent(ctx)
+	if t.meter.Usage() == (model.Usage{}) {
 		return
 	}
 	t.saving.charged = true
 	t.o.Accounts.ChargeCut(ctx, t.caller, t.use())
+}
+
+// chargeSpent charges what other models than the one that answers have used.
+func (t *turn) chargeSpent(ctx context.Context) {
+	for _, s := range t.meter.Spent()[t.saving.spent:] {
+		t.o.Accounts.ChargeCut(ctx, t.caller, accounts.SpentBy("responses", s))
+		t.saving.spent++
+	}
 }
 
 // dies makes the response that of a turn that failed or was cancelled.
@@ -207,6 +221,7 @@ func (t *turn) show(ctx context.Context) error {
 	if t.emitter.sequence > 0 {
 		return nil
 	}
+	t.response.Answering = t.meter.Answering()
 	if err := t.open(ctx); err != nil {
 		return err
 	}
@@ -235,7 +250,7 @@ func (t *turn) use() accounts.Use {
 	u := t.meter.Usage()
 	return accounts.Use{
 		Endpoint:        "responses",
-		Model:           t.req.Model,
+		Model:           cmp.Or(t.meter.Answering(), t.req.Model),
 		Object:          t.response.ID,
 		Kind:            accounts.Generation,
 		InputTokens:     u.InputTokens,

@@ -45,6 +45,8 @@ type Response struct {
 	Echo  Echo
 	Trace accounts.Trace // its key from the beginning, the rest once the turn has ended
 
+	Answering string // the model that answered last, where that of the Echo is a route; not of one that is read back
+
 	events int // number of the first of its last events; 0 where it is not known
 }
 

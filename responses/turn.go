@@ -97,6 +97,7 @@ type saving struct {
 	run             *runningTurn // nil where the turn is not stored as running
 	withoutOutput   bool
 	withoutLogprobs bool
+	spent           int  // how many of the meter's Spent are charged
 	charged         bool // what the turn used is charged, or charging it failed
 }
 
@@ -485,7 +486,7 @@ func (t *turn) callModel(ctx context.Context, req *model.Request) iter.Seq2[mode
 	generate := func(ctx context.Context) iter.Seq2[model.Event, error] {
 		return generation.Stream(ctx, t.models, req, t.schema, &t.meter)
 	}
-	if t.announced && t.emitter.sequence == 0 {
+	if t.announced && t.emitter.sequence == 0 && !t.info.Routes {
 		return generation.Announce(ctx, generate)
 	}
 	return generate(ctx)

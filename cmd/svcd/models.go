@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/seed-506d8e5d/svc/model/llamaserver"
 	"github.com/seed-506d8e5d/svc/model/openai"
 	"github.com/seed-506d8e5d/svc/responses/mcptools"
+	"github.com/seed-506d8e5d/svc/route"
 	"github.com/seed-506d8e5d/svc/signon"
 )
 
@@ -39,6 +41,7 @@ type models struct {
 	openInterface bool
 	signOn        signon.Options // what flags cannot say of it
 
+	routes          map[string]route.Route
 	policies        map[string]guard.Policy
 	defaultPolicies []string
 	file            string // that all of it is from; empty where it is from flags
@@ -114,7 +117,7 @@ func parseModels(data []byte, getenv func(string) string) (models, error) {
 	if m.options == nil {
 		return m, nil
 	}
-	if err := guard.Validate(m.policies, m.defaultPolicies); err != nil {
+	if err := cmp.Or(guard.Validate(m.policies, m.defaultPolicies), route.Validate(m.routes)); err != nil {
 		return models{}, configError(err)
 	}
 	return m, m.check()
@@ -161,7 +164,7 @@ const (
 )
 
 func (d *decoder) models(root *jsonin.Node) models {
-	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "batch_lines", "batch_lines_per_organization", "webhook_hosts", "mcp_servers", "mcp_hosts", "interface", "oidc", "policies", "default_policies")
+	only(root, "servers", "models", "others", "prices", "conversation_items", "batch_price", "batch_lines", "batch_lines_per_organization", "webhook_hosts", "mcp_servers", "mcp_hosts", "interface", "oidc", "policies", "default_policies", "routes")
 	m := models{options: &openai.Options{}, prices: map[string]accounts.Prices{}}
 	if f := root.Field("interface"); !f.Absent() {
 		var err error
@@ -216,6 +219,7 @@ func (d *decoder) models(root *jsonin.Node) models {
 		m.webhookHosts = append(m.webhookHosts, host.Text())
 	}
 	m.mcp = d.mcp(root)
+	m.routes = routes(root.Field("routes"))
 	m.policies, m.defaultPolicies = policies(root.Field("policies")), texts(root.Field("default_policies"))
 	if price := root.Field("batch_price").Number(); price != nil {
 		if m.batchPrice = *price; m.batchPrice <= 0 || m.batchPrice > 1 {

@@ -4,6 +4,7 @@ import (
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/guard"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
+	"github.com/seed-506d8e5d/svc/route"
 )
 
 // policies decodes policies by their names. What is wrong with what they say is for
@@ -74,6 +75,43 @@ func texts(n *jsonin.Node) []string {
 	var all []string
 	for _, item := range n.Items(maxModels) {
 		all = append(all, item.Text())
+	}
+	return all
+}
+
+// routes decodes routes by their model IDs. What is wrong with what they say is for
+// package route.
+func routes(n *jsonin.Node) map[string]route.Route {
+	if n.Absent() {
+		return nil
+	}
+	all := map[string]route.Route{}
+	for f := range n.Fields() {
+		only(f, "question", "models", "otherwise", "min_confidence", "cascade", "accept", "threshold", "error", "decider", "sees", "calibrations")
+		r := route.Route{
+			Otherwise: f.Field("otherwise").Text(), Cascade: texts(f.Field("cascade")), Decider: f.Field("decider").Text(), Calibrations: f.Field("calibrations").Text(),
+			Models: map[string]string{},
+		}
+		for name, q := range map[string]**decisions.Question{"question": &r.Question, "accept": &r.Accept} {
+			if given := f.Field(name); !given.Absent() {
+				asked := question(given)
+				*q = &asked
+			}
+		}
+		for m := range f.Field("models").Fields() {
+			r.Models[m.Name()] = m.Text()
+		}
+		for _, sight := range texts(f.Field("sees")) {
+			r.Sees = append(r.Sees, guard.Sight(sight))
+		}
+		for name, value := range map[string]*float64{"min_confidence": &r.MinConfidence, "threshold": &r.Threshold, "error": &r.Error} {
+			if given := f.Field(name).Number(); given != nil {
+				if *value = *given; *value <= 0 || *value > 1 {
+					f.Field(name).Fail("must be above 0 and at most 1")
+				}
+			}
+		}
+		all[f.Name()] = r
 	}
 	return all
 }

@@ -143,7 +143,7 @@ func (c config) open(ctx context.Context, logger *slog.Logger, store storage.Sto
 	}
 	options := svc.Options{
 		Store: store, Logger: logger, Prices: c.models.prices, DefaultPrices: c.models.defaultPrices, AnyItems: c.models.anyItems, Open: c.openInterface || c.models.openInterface, Aliases: c.models.aliases,
-		Policies: c.models.policies, DefaultPolicies: c.models.defaultPolicies,
+		Routes: c.models.routes, Policies: c.models.policies, DefaultPolicies: c.models.defaultPolicies,
 		Observer: observer.Telemetry, Extractor: &files.Process{Command: []string{self, cli.ReaderCommand}}, MaxDuration: c.maxDuration,
 		TurnEnded: webhooks.Outbox{}.Put,
 	}

@@ -11,7 +11,18 @@ import (
 // error, because ctx ended, or because the consumer stopped or panicked. The zero
 // value has counted nothing. A Meter belongs to one goroutine and counts an
 // answer once its sequence has ended.
-type Meter struct{ used model.Usage }
+type Meter struct {
+	used      model.Usage
+	answering string
+	spent     []model.Spent
+}
+
+// Answering returns the model that answers, empty where it is the one of the request.
+func (m *Meter) Answering() string { return m.answering }
+
+// Spent returns what other models have used for the answers, which is no part of the
+// usage.
+func (m *Meter) Spent() []model.Spent { return m.spent }
 
 // Usage returns what all answers have used so far.
 func (m *Meter) Usage() model.Usage { return m.used }
@@ -32,6 +43,9 @@ func (m *Meter) answer(ctx context.Context, b model.Backend, req *model.Request)
 		last := maxLast
 		stopped := false
 		for event, err := range b.Generate(ctx, req) {
+			if m.told(event) {
+				continue
+			}
 			usage := c.count(event)
 			if stopped {
 				if last--; err != nil || usage || last == 0 {
@@ -48,6 +62,20 @@ func (m *Meter) answer(ctx context.Context, b model.Backend, req *model.Request)
 			}
 		}
 	}
+}
+
+// told takes what a route says of the models that work for it, and reports whether the
+// event is that.
+func (m *Meter) told(event model.Event) bool {
+	switch e := event.(type) {
+	case model.Answering:
+		m.answering = e.Model
+	case model.Spent:
+		m.spent = append(m.spent, e)
+	default:
+		return false
+	}
+	return true
 }
 
 // counter counts what one answer uses.
