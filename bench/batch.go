@@ -172,8 +172,8 @@ func (b *bench) costOfLines(dir, program string) error {
 	return nil
 }
 
-// memoryOfBatch measures how much more memory svcd has while it runs a batch of the
-// most lines than before.
+// memoryOfBatch measures how much more memory svcd has at most while it runs a batch of
+// the most lines than before, without the files of the store that it maps.
 func (b *bench) memoryOfBatch(dir, program string) error {
 	of, err := b.batchServer(dir, program, b.double.url+"/v1", 16)
 	if err != nil {
@@ -190,13 +190,13 @@ func (b *bench) memoryOfBatch(dir, program string) error {
 		}
 	}
 	time.Sleep(time.Second)
-	idle := of.svcd.resident()
+	idle := of.svcd.anonymous()
 	id, err := of.submit(of.key, r.path, lines(n, r))
 	if err != nil {
 		return err
 	}
-	most := of.svcd.resident()
-	if err := of.await(of.key, id, func() { most = max(most, of.svcd.resident()) }); err != nil {
+	most := of.svcd.anonymous()
+	if err := of.await(of.key, id, func() { most = max(most, of.svcd.anonymous()) }); err != nil {
 		return err
 	}
 	fmt.Printf("%-28s %9d MB %9d MB %8d %8d   MB beside idle, %d lines\n", "memory of a batch", most>>20, idle>>20, (most-idle)>>20, 100, n)

@@ -126,6 +126,16 @@ func (p *process) resident() int64 {
 	return field(data, "VmRSS:") << 10
 }
 
+// anonymous is the process's memory in bytes that no file is behind: what the kernel
+// cannot take back.
+func (p *process) anonymous() int64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	return field(data, "RssAnon:") << 10
+}
+
 func field(data []byte, name string) int64 {
 	_, rest, _ := bytes.Cut(data, []byte(name))
 	number, _, _ := bytes.Cut(bytes.TrimSpace(rest), []byte("\n"))
