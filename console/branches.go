@@ -134,8 +134,10 @@ func (c *Console) edits(v *request, form *respondForm, id string) error {
 	for _, item := range viewItems(input.Items) {
 		if item.Kind == "message" && item.Role == string(model.User) {
 			form.FileIDs = append(form.FileIDs, item.Files...)
-			if !item.Partial {
+			if !item.Partial && weight(item.Text) <= maxShown {
 				form.Text = item.Text
+			} else {
+				form.Wrong = "The message is too long to be edited here."
 			}
 		}
 	}

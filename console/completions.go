@@ -22,6 +22,7 @@ type completionView struct {
 	Messages   []itemView
 	Answer     []itemView
 	Next       string
+	KeyName    string
 }
 
 func (c *Console) completionPage(v *request) error {
@@ -38,14 +39,20 @@ func (c *Console) completionPage(v *request) error {
 	for _, m := range messages.Items {
 		view.Messages = append(view.Messages, viewMessage(m))
 	}
+	shorten(view.Messages, maxTurnsShown/2)
 	if n := len(messages.Items); n > 0 {
 		view.Next = nextPage(messages.HasMore, messages.Items[n-1].ID, "")
 	}
 	if text := answerOf(*completion); text != "" {
-		view.Answer = append(view.Answer, itemView{Kind: "message", Role: "assistant", Text: clip(maxShown, text)})
+		view.Answer = append(view.Answer, itemView{Kind: "message", Role: "assistant", Text: clip(maxShown, text), HTML: renderMarkdown(clip(maxShown, text))})
 	}
 	for _, call := range completion.ToolCalls {
 		view.Answer = append(view.Answer, itemView{Kind: "call", Name: call.Name, Text: clip(maxShown, call.Arguments)})
+	}
+	shorten(view.Answer, maxTurnsShown/3)
+	names := map[string]string{}
+	if view.KeyName, err = c.keyName(v, names, completion.Trace.Key); err != nil {
+		return err
 	}
 	return v.render("completion", "Completion", view)
 }

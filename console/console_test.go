@@ -21,6 +21,7 @@ import (
 	"github.com/seed-506d8e5d/svc/console"
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
+	"github.com/seed-506d8e5d/svc/responses"
 	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
@@ -406,7 +407,7 @@ func TestOptions(t *testing.T) {
 
 // TestSize holds that all that the console adds to the program stays small.
 func TestSize(t *testing.T) {
-	var size int64
+	var size, script int64
 	for _, dir := range []string{"static", "templates"} {
 		files, err := os.ReadDir(dir)
 		if err != nil {
@@ -417,8 +418,13 @@ func TestSize(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			size += info.Size()
+			if size += info.Size(); strings.HasSuffix(file.Name(), ".js") {
+				script += info.Size()
+			}
 		}
+	}
+	if script > 30_000 {
+		t.Errorf("the script is %d bytes, want at most 30,000", script)
 	}
 	if size == 0 || size > 300_000 {
 		t.Errorf("scripts, styles and templates are %d bytes, want at most 300,000", size)
@@ -480,6 +486,32 @@ func TestTwoServersOnOneHost(t *testing.T) {
 	for i, d := range []*desk{first, second} {
 		if _, page := d.get("/decide"); !strings.Contains(page, "<h1>Decide</h1>") {
 			t.Errorf("server %d has lost its session: %s", i+1, page)
+		}
+	}
+}
+
+// TestPagesStaySmall holds that no page has 100 KB of HTML, however long the texts are
+// and however many.
+func TestPagesStaySmall(t *testing.T) {
+	d := open(t)
+	d.signIn(d.key)
+	long := strings.Repeat(`"<&' `, 4000)
+	previous := ""
+	for range 30 {
+		r, err := d.service.CreateResponse(t.Context(), d.caller(), &responses.Request{Model: model.DefaultGenerator, Instructions: long[:2000], PreviousResponseID: previous, Input: responses.Text(long)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		previous = r.ID
+	}
+	r, err := d.service.Response(t.Context(), d.caller(), previous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(pages, "/responses/"+r.ID, "/respond?response="+r.ID, "/respond?edit="+r.ID, "/conversations/"+r.Conversation) {
+		if _, page := d.get(path); len(page) > 100<<10 {
+			t.Logf("%s has %d KB", path, len(page)>>10)
+			t.Fail()
 		}
 	}
 }

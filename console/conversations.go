@@ -45,6 +45,7 @@ func (c *Console) conversationPage(v *request) error {
 		return err
 	}
 	view := conversationView{Token: v.session.Token, Conversation: conversation, Items: viewItems(items.Items)}
+	shorten(view.Items, maxTurnsShown)
 	if n := len(items.Items); n > 0 {
 		view.Next = nextPage(items.HasMore, items.Items[n-1].ItemID(), "")
 	}

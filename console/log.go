@@ -366,7 +366,7 @@ func (c *Console) nameKeys(v *request, view *logView) error {
 
 // maxLine is how much of a text the log shows, and searches, in bytes.
 const (
-	maxLine     = 300
+	maxLine     = 160
 	maxSearchIn = 20_000
 )
 

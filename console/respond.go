@@ -10,7 +10,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -82,6 +81,41 @@ type itemView struct {
 	Files   []string      // IDs
 	Sealed  string        // of reasoning
 	Partial bool          // whether Text was cut
+}
+
+// weight is how many bytes a text has on a page, at most: some characters are written
+// as five.
+func weight(text string) int {
+	n := len(text)
+	for i := range len(text) {
+		switch text[i] {
+		case '"', '<', '>', '&', '\'', '+':
+			n += 4
+		}
+	}
+	return n
+}
+
+// shorten cuts what a page shows of items to so many bytes of HTML in all: what short
+// ones leave is for those behind them. It returns how many they have.
+func shorten(items []itemView, total int) (shown int) {
+	for i := range items {
+		item := &items[i]
+		share := max((total-shown)/(len(items)-i), 200)
+		if len(item.HTML) > share {
+			item.HTML = ""
+		}
+		if n := weight(item.Text); n > share && item.HTML == "" {
+			item.Text, item.Partial = clip(int(int64(len(item.Text))*int64(share)/int64(n)), item.Text), true
+		}
+		if item.HTML != "" {
+			shown += len(item.HTML)
+		} else {
+			shown += weight(item.Text)
+		}
+		shown += weight(item.Name)
+	}
+	return shown
 }
 
 // maxShown is how much of one text a page shows, in bytes, and maxTurnsShown how much
@@ -193,7 +227,7 @@ func (c *Console) showRespond(v *request, form respondForm) error {
 func (c *Console) readTurns(v *request, form *respondForm) error {
 	last, shown := form.Previous, 0
 	for id := last; id != ""; {
-		if len(form.Turns) == maxTurns || shown > maxTurnsShown {
+		if len(form.Turns) == maxTurns || shown > maxTurnsShown/2 {
 			form.Earlier = id
 			break
 		}
@@ -213,9 +247,7 @@ func (c *Console) readTurns(v *request, form *respondForm) error {
 			form.continues(r, turn)
 		}
 		c.openThoughts(v, turn.Output)
-		for _, item := range slices.Concat(turn.Input, turn.Output) {
-			shown += len(item.Text) + len(item.HTML)
-		}
+		shown += shorten(turn.Input, maxTurnsShown/4) + shorten(turn.Output, maxTurnsShown/4)
 		form.Turns = append([]turnView{turn}, form.Turns...)
 		id = r.Echo.PreviousResponseID
 	}
@@ -272,7 +304,7 @@ func (f *respondForm) continues(r *responses.Response, turn turnView) {
 	if !turn.Ended && !turn.Running {
 		f.Previous = r.Echo.PreviousResponseID
 		for _, item := range turn.Input {
-			if item.Kind == "message" && item.Role == string(model.User) && !item.Partial {
+			if item.Kind == "message" && item.Role == string(model.User) && !item.Partial && weight(item.Text) <= maxShown {
 				f.Text = item.Text
 			}
 		}

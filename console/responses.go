@@ -46,7 +46,7 @@ type toolLine struct{ Name, Description, Parameters string }
 // How much of a prompt a page shows: bytes of an item, and of all.
 const (
 	maxPromptItem = 2000
-	maxPrompt     = 30_000
+	maxPrompt     = 24_000
 )
 
 func (c *Console) responsePage(v *request) error {
@@ -64,6 +64,8 @@ func (c *Console) responsePage(v *request) error {
 		CreatedAt: r.CreatedAt, Response: r, Settings: settingsOf(&r.Echo), Tools: toolLines(&r.Echo),
 	}
 	c.openThoughts(v, view.Turn.Output)
+	shorten(view.Turn.Input, maxPrompt/2)
+	shorten(view.Turn.Output, maxPrompt/2)
 	names := map[string]string{}
 	if view.KeyName, err = c.keyName(v, names, r.Trace.Key); err != nil {
 		return err
@@ -92,7 +94,7 @@ func (c *Console) readPrompt(v *request, view *responseView) error {
 	size, from := 0, len(items)
 	for from > 0 && size < maxPrompt {
 		from--
-		size += min(len(viewItem(items[from].Item).Text), maxPromptItem) + 200
+		size += weight(clip(maxPromptItem, viewItem(items[from].Item).Text)) + 300
 	}
 	view.Unread = from
 	for _, item := range items[from:] {

@@ -43,7 +43,10 @@ func everyPage(v visitor) []place {
 		{"completion", "/log?kind=completion"}, {"decision", "/log?kind=decision"}, {"organization", "/admin/organizations"}, {"key", "/admin/keys"}} {
 		v.open(list.path)
 		var href string
-		v.do(chromedp.Evaluate(`document.querySelector("main li a, main tbody a").getAttribute("href")`, &href))
+		v.do(chromedp.Evaluate(`document.querySelector("main li a, main tbody a")?.getAttribute("href") ?? ""`, &href))
+		if href == "" {
+			continue // there is none
+		}
 		path := strings.TrimPrefix(href, "/console")
 		pages = append(pages, place{list.name, path})
 		if list.name == "organization" {

@@ -34,7 +34,7 @@ func TestRespondWithSearch(t *testing.T) {
 	}))
 	v := asking(t, web)
 	v.click("#respond button.primary")
-	v.says(".turnfoot", "completed")
+	v.says(".turnfoot", "Regenerate")
 	v.searched(<-asked)
 	var again bool
 	v.do(chromedp.Evaluate(`document.querySelector("[name=search]").checked`, &again))
@@ -60,5 +60,5 @@ func TestSearchThatFails(t *testing.T) {
 	v := asking(t, web)
 	v.click("#respond button.primary")
 	v.says(".item.search details", "failed")
-	v.says(".turnfoot", "completed")
+	v.says(".turnfoot", "Regenerate")
 }
