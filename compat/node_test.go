@@ -169,10 +169,14 @@ func testNode(t *testing.T, open bool) {
 
 // TestNodeBatches runs batches and webhooks with the built-in model.
 func TestNodeBatches(t *testing.T) {
-	g := &gallery{}
-	g.serve(t, svc.Options{})
-	if out := g.run(t, nodeBinary(t), "cases/batches.mjs"); !strings.Contains(out, "ok: batches") {
-		t.Errorf("the case did not come to its end:\n%s", out)
+	for _, name := range []string{"batches", "ai-sdk-batch"} {
+		t.Run(name, func(t *testing.T) {
+			g := &gallery{}
+			g.serve(t, svc.Options{})
+			if out := g.run(t, nodeBinary(t), "cases/"+name+".mjs"); !strings.Contains(out, "ok: "+name) {
+				t.Errorf("the case did not come to its end:\n%s", out)
+			}
+		})
 	}
 }
 
