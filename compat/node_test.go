@@ -23,6 +23,7 @@ import (
 	"github.com/seed-506d8e5d/svc/httpapi"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/openai"
+	"github.com/seed-506d8e5d/svc/vectorstores"
 	"github.com/seed-506d8e5d/svc/webhooks"
 )
 
@@ -68,9 +69,12 @@ func (g *gallery) serve(t *testing.T, o svc.Options) *svc.Service {
 	service, err := svc.New(t.Context(), o)
 	check(t, err)
 	lines, hooks := beside(service)
+	p := service.Parts()
+	stores := vectorstores.New(vectorstores.Options{Store: p.Store, Cluster: p.Cluster, Accounts: p.Accounts, Files: p.Files, Now: p.Now, NewID: p.NewID, Log: p.Log})
+	service.UseFileSearch(stores)
 	g.key, err = service.Bootstrap(t.Context(), "")
 	check(t, err)
-	handler := httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler), Batches: lines, Webhooks: hooks})
+	handler := httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler), Batches: lines, Webhooks: hooks, VectorStores: stores})
 	lines.Start(handler.Answer)
 	api := recorded(t, handler)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +86,7 @@ func (g *gallery) serve(t *testing.T, o svc.Options) *svc.Service {
 	g.url = server.URL + "/v1"
 	t.Cleanup(func() {
 		server.Close()
-		check(t, errors.Join(lines.Close(), hooks.Close(), service.Close()))
+		check(t, errors.Join(lines.Close(), hooks.Close(), stores.Close(), service.Close()))
 	})
 	return service
 }
@@ -177,6 +181,16 @@ func TestNodeBatches(t *testing.T) {
 				t.Errorf("the case did not come to its end:\n%s", out)
 			}
 		})
+	}
+}
+
+// TestNodeVectorStores runs vector stores and the search in files with the built-in
+// model.
+func TestNodeVectorStores(t *testing.T) {
+	g := &gallery{}
+	g.serve(t, svc.Options{})
+	if out := g.run(t, nodeBinary(t), "cases/vectorstores.mjs"); !strings.Contains(out, "ok: vectorstores") {
+		t.Errorf("the case did not come to its end:\n%s", out)
 	}
 }
 
