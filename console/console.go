@@ -56,6 +56,12 @@ type Options struct {
 	// none. It is called concurrently and must not block.
 	Servers func() []Server
 
+	// MCPNamed returns the servers of the Model Context Protocol that an organization may
+	// use, and MCPServers how those do that the operator has named. nil: there are none.
+	// Both are called concurrently and must not block.
+	MCPNamed   func(organization string) []string
+	MCPServers func() []MCPServer
+
 	// Batches and Webhooks have pages of their own; nil leaves them out.
 	Batches  *batches.Service
 	Webhooks *webhooks.Service

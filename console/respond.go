@@ -34,7 +34,10 @@ type respondForm struct {
 	Previous     string // the response that the next turn continues from
 	Earlier      string // a response before the first turn shown, where there is one
 	Turns        []turnView
-	Calls        []*conversations.FunctionCall // of the last turn, which wait for their outputs
+	Calls        []*conversations.FunctionCall       // of the last turn, which wait for their outputs
+	Asks         []*conversations.MCPApprovalRequest // of the last turn, which wait for approval
+	MCP          []mcpChoice
+	mcpLabels    []string
 	Search       bool
 	Tools        string
 	Text         string       // what the message begins with: that of a turn to be tried again or edited
@@ -73,7 +76,8 @@ type siblings struct {
 // itemView is an item of a conversation as it is shown.
 type itemView struct {
 	ID      string
-	Kind    string // message, call, output, search, reasoning, compaction, or other
+	Kind    string // message, call, output, search, reasoning, compaction, tools, called, asks, approval, denial, or other
+	Failed  bool   // of a call that the service made
 	Role    string
 	Name    string        // of a call: the function; of a search: what was searched
 	Text    string        // of a search: what was found
@@ -172,6 +176,8 @@ func viewItem(item conversations.Item) itemView {
 		}
 	case *conversations.WebSearch:
 		view.Kind, view.Name, view.Text = "search", strings.Join(item.Queries, " · "), item.Results
+	default:
+		viewMCP(&view, item)
 	}
 	return view
 }
@@ -219,6 +225,7 @@ func (c *Console) showRespond(v *request, form respondForm) error {
 	if err := c.readBranches(v, &form); err != nil {
 		return err
 	}
+	c.offersMCP(v, &form)
 	form.Draft = cmp.Or(form.Edits, form.Previous)
 	return v.render("respond", "Chat", form)
 }
@@ -314,8 +321,11 @@ func (f *respondForm) continues(r *responses.Response, turn turnView) {
 		return
 	}
 	for _, item := range r.Output {
-		if call, ok := item.(*conversations.FunctionCall); ok {
-			f.Calls = append(f.Calls, call)
+		switch item := item.(type) {
+		case *conversations.FunctionCall:
+			f.Calls = append(f.Calls, item)
+		case *conversations.MCPApprovalRequest:
+			f.Asks = append(f.Asks, item)
 		}
 	}
 }
@@ -333,6 +343,7 @@ func (f *respondForm) likewise(r *responses.Response) {
 		tools = append(tools, tool)
 	}
 	f.Tools = toolsJSON(tools)
+	f.likeShown(r.Echo.ShownTools)
 }
 
 // respond makes a turn. A browser with scripts follows it as it is made; another
@@ -381,6 +392,7 @@ func readRespondForm(v *request) (*responses.Request, error) {
 			req.Input = append(req.Input, &conversations.FunctionCallOutput{CallID: call, Output: outputs[i]})
 		}
 	}
+	readMCPForm(f, req)
 	message := &conversations.Message{Role: model.User}
 	for _, id := range f["file_id"] {
 		if id != "" {
@@ -404,6 +416,7 @@ func readRespondForm(v *request) (*responses.Request, error) {
 	if f.Get("search") != "" {
 		req.Tools = append(req.Tools, responses.SearchTool())
 	}
+	req.ShownTools = shownMCP(req)
 	return req, nil
 }
 

@@ -53,6 +53,7 @@ func changes(change json.RawMessage) []changed {
 type systemView struct {
 	Token      string
 	Servers    []Server
+	MCPServers []MCPServer
 	Replicas   int   // processes that are alive on the store
 	StoreBytes int64 // on disk; 0 where the store does not know
 	Waiting    int   // files whose text is to be extracted
@@ -72,6 +73,9 @@ func (c *Console) systemPage(v *request) error {
 	}
 	if c.opts.Servers != nil {
 		view.Servers = c.opts.Servers()
+	}
+	if c.opts.MCPServers != nil {
+		view.MCPServers = c.opts.MCPServers()
 	}
 	return v.render("system", "System", view)
 }

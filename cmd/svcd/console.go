@@ -25,6 +25,7 @@ func (c config) withConsole(api http.Handler, service *svc.Service, key string, 
 	if !c.console {
 		return api, "", nil
 	}
+	c.showServers(&o)
 	if c.secret != "" {
 		sum := sha256.Sum256([]byte(c.secret))
 		o.Secret = sum[:]

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/seed-506d8e5d/svc"
+	"github.com/seed-506d8e5d/svc/console"
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/internal/jsonin"
 	"github.com/seed-506d8e5d/svc/responses"
@@ -129,6 +130,21 @@ func (c config) reach(logger *slog.Logger) (*mcptools.Client, error) {
 	}
 	o.Log, o.Version, o.Decide = logger, moduleVersion(), c.judge.decide
 	return mcptools.New(o)
+}
+
+// showServers has the console show the servers that the configuration names.
+func (c config) showServers(o *console.Options) {
+	if c.servers == nil {
+		return
+	}
+	o.MCPNamed = c.servers.Named
+	o.MCPServers = func() []console.MCPServer {
+		var all []console.MCPServer
+		for _, s := range c.servers.States() {
+			all = append(all, console.MCPServer{Name: s.Label, URL: s.URL, Used: s.Used, Failure: s.Failure})
+		}
+		return all
+	}
 }
 
 // callJudge decides with a service that is made after what asks it.

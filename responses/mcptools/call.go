@@ -51,8 +51,10 @@ func (s *server) CallTool(ctx context.Context, tool *conversations.MCPTool, argu
 		}
 	}
 	if err != nil {
+		s.failedWith(failureOf(err))
 		return failed(err)
 	}
+	s.used("")
 	return outcome(result)
 }
 

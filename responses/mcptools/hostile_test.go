@@ -154,6 +154,9 @@ func TestServersThatMisbehave(t *testing.T) {
 			if got := r.output(); r.Status != "completed" || got != "mcp_list_tools roll\nmcp_call roll{} failed "+c.want+"\nmessage Without." {
 				t.Errorf("%s\n%s", r.Status, got)
 			}
+			if got := e.client.States()[0].Failure; !strings.Contains(c.want, got) || got == "" {
+				t.Errorf("the state is %q", got)
+			}
 			if !strings.Contains(e.prompt(1), "tool The call failed: ") {
 				t.Errorf("the model read\n%s", e.prompt(1))
 			}
@@ -195,6 +198,9 @@ func TestToolsThatChange(t *testing.T) {
 	e := newEnv(t, named(s.URL), modeltest.Text("Yes?"), call("s__roll", `{}`), modeltest.Text("Without."))
 	first := e.turn(`"input":"Hi.",` + free)
 	s.mcp.RemoveTools("roll")
+	if got := e.client.States(); len(got) != 1 || got[0] != (mcptools.State{Label: "s", URL: s.URL, Used: true}) {
+		t.Errorf("the state is %+v", got)
+	}
 	second := e.turn(`"input":"Roll.","previous_response_id":"` + first.ID + `",` + free)
 	if got := second.output(); got != `mcp_call roll{} failed {"type":"mcp_protocol_error","code":-32602,"message":"unknown tool \"roll\""}`+"\nmessage Without." {
 		t.Errorf("got\n%s", got)

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/seed-506d8e5d/svc/accounts"
+	"github.com/seed-506d8e5d/svc/conversations"
 	"github.com/seed-506d8e5d/svc/decisions"
 	"github.com/seed-506d8e5d/svc/egress"
 	"github.com/seed-506d8e5d/svc/fault"
@@ -74,8 +75,9 @@ type Client struct {
 	slots   slots
 	closing sync.WaitGroup
 
-	mu    sync.Mutex
-	lists map[string]list // kept as long as servers let them
+	mu     sync.Mutex
+	lists  map[string]list   // kept as long as servers let them
+	states map[string]string // of the operator's servers that were used: why the last time failed
 }
 
 var _ responses.MCPClient = (*Client)(nil)
@@ -106,7 +108,7 @@ func New(o Options) (*Client, error) {
 	guard := func(hosts []string) *egress.Guard {
 		return egress.New(egress.Options{Hosts: hosts, Redirects: egress.SameHost, MaxBytes: maxAnswer, Timeout: -1, Resolver: o.Resolver, Dial: o.Dial})
 	}
-	return &Client{o: o, named: guard(hosts), given: guard(nil), lists: map[string]list{}, slots: slots{of: map[string]*slot{}}}, nil
+	return &Client{o: o, named: guard(hosts), given: guard(nil), lists: map[string]list{}, states: map[string]string{}, slots: slots{of: map[string]*slot{}}}, nil
 }
 
 var validLabel = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
@@ -128,6 +130,44 @@ func (c *Client) Named(organization string) []string {
 		}
 	}
 	return labels
+}
+
+// State is how a server of the operator's does.
+type State struct {
+	Label, URL string
+	Used       bool   // since the start
+	Failure    string // of the last time that it was used; empty where that went well
+}
+
+// States returns how the operator's servers do, by their labels.
+func (c *Client) States() []State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []State
+	for _, label := range slices.Sorted(maps.Keys(c.o.Servers)) {
+		failure, used := c.states[label]
+		all = append(all, State{label, c.o.Servers[label].URL, used, failure})
+	}
+	return all
+}
+
+// used notes how the use of a server went.
+func (s *server) used(failure string) {
+	if s.own == nil {
+		return
+	}
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	s.client.states[s.tool.Label] = failure
+}
+
+// failedWith notes that the use of a server failed, unless the server itself has said so.
+func (s *server) failedWith(f *conversations.MCPError) {
+	if f.Type == conversations.MCPProtocolError && f.Code != codeInternal {
+		s.used("")
+		return
+	}
+	s.used(f.Message)
 }
 
 // Server implements [responses.MCPClient].

@@ -145,6 +145,7 @@ func (s *server) list(ctx context.Context) (l list, err error) {
 	if l, err = listAll(ctx, session); err != nil {
 		return l, s.reason(err)
 	}
+	s.used("")
 	if !l.until.IsZero() {
 		l.until = now.Add(min(l.until.Sub(time.Time{}), mostKeptFor))
 		c.keep(key, l, now)
@@ -234,6 +235,7 @@ func (s *server) Close() {
 // reason returns an error about a server in words for the caller.
 func (s *server) reason(err error) error {
 	f := failureOf(err)
+	s.failedWith(f)
 	if s.own != nil && f.Type == conversations.MCPHTTPError {
 		s.client.o.Log.Warn("mcptools: a server of the operator's refuses requests", "server", s.tool.Label, "status", f.Code)
 	}
