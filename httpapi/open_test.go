@@ -30,9 +30,15 @@ func pngURL(t *testing.T) (url string, data []byte) {
 func newOpen(t *testing.T, open bool) (*API, *modeltest.Script, string) {
 	t.Helper()
 	script := &modeltest.Script{Respond: func(*model.Request) modeltest.Answer { return modeltest.Text("A cat.") }}
+	a, key := newOpenOver(t, script, open)
+	return a, script, key
+}
+
+func newOpenOver(t *testing.T, script *modeltest.Script, open bool) (*API, string) {
+	t.Helper()
 	a := newBareAPI(t, svc.Options{Backend: script, Open: open}, Options{})
 	_, key := newLimited(t, a, 0, 0)
-	return a, script, key
+	return a, key
 }
 
 // TestImagesOfTheOpenInterface sends an image in each dialect: the open interface shows

@@ -273,6 +273,10 @@ func TestCancel(t *testing.T) {
 		<-done
 		is.Equal(a.stored(id).Status, "cancelled")
 		events := parse(t, w.Body.String())
+		is.Equal(events[len(events)-2].Type, "error")
 		is.Equal(events[len(events)-1].Type, "response.failed")
+		var last response
+		decode(t, string(events[len(events)-1].Response), &last)
+		is.Equal(last.Status, "cancelled")
 	})
 }

@@ -117,7 +117,7 @@ type InputTokens struct {
 // when they are whole; deltas between are the next pieces of a text, of a call's
 // arguments or of a custom tool's input. A stream ends with response.completed, with
 // response.incomplete where a policy blocked the output, or with error and
-// response.failed; the comment ": keepalive" is sent in silence.
+// response.failed, also where the response was cancelled, which its status says; the comment ": keepalive" is sent in silence.
 type ResponseEvent struct {
 	Type           string `json:"type"`
 	SequenceNumber int    `json:"sequence_number" doc:"Counts the events of a stream from 0."`

@@ -69,8 +69,8 @@ func (t *target) embed(ctx context.Context, req *model.EmbedRequest) (*model.Emb
 		return nil, err
 	}
 	x, err := t.send(ctx, post(req.Tenant, t.URL+"/embeddings", body))
-	if f, ok := errors.AsType[*failure](err); ok && makesNone(f) {
-		return nil, &failure{status: f.status, fault: rejected("The model makes no embeddings.", f.fault.Err)}
+	if f, ok := errors.AsType[*failure](err); ok {
+		err = noEmbedding(f, t.model(req.Model))
 	}
 	if err != nil {
 		return nil, err
@@ -87,11 +87,24 @@ func (t *target) embed(ctx context.Context, req *model.EmbedRequest) (*model.Emb
 	return e, shorten(e.Vectors, req.Dimensions)
 }
 
-// makesNone reports whether a server says that it makes no embeddings: llama-server
-// with 501, others by having no route for them or in words.
-func makesNone(f *failure) bool {
+// noEmbedding returns the failure of a server in the words of what it does not have: the
+// route, embeddings of the model, or the model. Another failure is returned as it is.
+func noEmbedding(f *failure, id string) *failure {
 	text := strings.ToLower(fmt.Sprint(f.fault.Err))
-	return noRoute(f.status) && !strings.Contains(text, "model") || f.status >= http.StatusBadRequest && noEmbeddings.MatchString(text)
+	named := strings.Contains(text, "model")
+	switch {
+	case f.status >= http.StatusBadRequest && noEmbeddings.MatchString(text):
+		return &failure{status: f.status, fault: rejected("The model makes no embeddings.", f.fault.Err)}
+	case noRoute(f.status) && !named:
+		// Without the status, which would say that the model is missing.
+		return &failure{fault: rejected("The model server has no route for embeddings (/v1/embeddings).", f.fault.Err)}
+	case f.status == http.StatusNotFound && named:
+		missing, told := *f, *f.fault
+		told.Message = fmt.Sprintf("The model server has no model %q.", id)
+		missing.fault = &told
+		return &missing
+	}
+	return f
 }
 
 // noEmbeddings is how vLLM ("does not support Embeddings API"), Ollama ("this model does

@@ -231,19 +231,28 @@ func TestEmbeddingsHaveTheLengthThatIsAskedFor(t *testing.T) {
 // TestAServerWithoutEmbeddingsSaysSo has servers refuse them in their words.
 func TestAServerWithoutEmbeddingsSaysSo(t *testing.T) {
 	is := is.New(t)
-	for body, status := range map[string]int{
-		`{"error":{"code":501,"message":"This server does not support embeddings. Start it with --embeddings","type":"not_supported_error"}}`: 501,
-		`{"object":"error","message":"The model does not support Embeddings API","type":"BadRequestError","code":400}`:                        400,
-		`{"error":{"message":"this model does not support embeddings"}}`:                                                                      500,
-		"404 page not found": 404,
+	const none, route, missing = "The model makes no embeddings.", "The model server has no route for embeddings (/v1/embeddings).", `The model server has no model "nomic".`
+	for body, c := range map[string]struct {
+		status int
+		want   string
+	}{
+		`{"error":{"code":501,"message":"This server does not support embeddings. Start it with --embeddings","type":"not_supported_error"}}`: {501, none},
+		`{"object":"error","message":"The model does not support Embeddings API","type":"BadRequestError","code":400}`:                        {400, none},
+		`{"error":{"message":"this model does not support embeddings"}}`:                                                                      {500, none},
+		"404 page not found": {404, route},
+		`{"error":{"message":"model \"e\" not found, try pulling it first"}}`:                               {404, missing},
+		`{"error":{"message":"The model ` + "`e`" + ` does not exist.","type":"NotFoundError","code":404}}`: {404, missing},
 	} {
+		status := c.status
 		b := embedder(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			io.WriteString(w, body)
 		})
 		_, err := b.Embed(t.Context(), &model.EmbedRequest{Model: "e", Texts: []string{"a"}})
-		checkFault(t, err, fault.Rejected, "request_rejected")
-		is.Equal(fault.From(err).Message, "The model makes no embeddings.")
+		if kind := fault.From(err).Kind; kind != fault.Rejected && (c.want != missing || kind != fault.Upstream) {
+			t.Errorf("%s: %v", body, err)
+		}
+		is.Equal(fault.From(err).Message, c.want)
 		is.True(b.Health()[b.servers[0].URL])
 	}
 }
