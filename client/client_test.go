@@ -63,6 +63,7 @@ func open(t *testing.T, script *modeltest.Script) (*client.Client, *svc.Service)
 // those who serve, and what the interface has no operation for.
 var here = map[string]string{
 	"Admit": "the server's", "Afford": "the server's", "Once": "the server's", "StageFile": "for handlers of uploads",
+	"Branches": "no operation", "PreviewCalibration": "no operation", "ResponsePrompt": "no operation", "RunningResponses": "no operation",
 	"FileText": "no operation", "Responses": "no operation", "Conversations": "no operation", "LabelledRows": "for handlers of calibrations", "LabelledDecisions": "for handlers of calibrations",
 	"Guard": "for handlers of requests", "CountChatTokens": "for handlers of Messages", "OpenThought": "for handlers of Messages", "SealThought": "for handlers of Messages",
 }

@@ -265,8 +265,9 @@ func TestChatAnswersArrive(t *testing.T) {
 	f := newFiller()
 	answer(t, convert.ToChatCompletion, pointer(convert.FromChatCompletion), ".Choices.Index",
 		fill(f, func(c *chat.Completion) {
-			c.StopSequence, c.Calls, c.More[0].StopSequence, c.More[1].StopSequence = "", chat.CallForm{}, "", ""
-		}), // of Messages alone
+			c.StopSequence, c.Calls, c.More[0].StopSequence, c.More[1].StopSequence = "", chat.CallForm{}, "", "" // of Messages alone
+			c.Answering = ""                                                                                      // a header says it
+		}),
 		chat.Completion{Metadata: map[string]string{}, Calls: chat.CallForm{Custom: []string{"c"}}, Choice: chat.Choice{ToolCalls: []model.ToolCall{{ID: "1", Name: "c", Arguments: `{"input":"a"}`}}}},
 		chat.Completion{Metadata: map[string]string{}, Calls: chat.CallForm{Legacy: true}, Choice: chat.Choice{FinishReason: model.ToolCalls, ToolCalls: []model.ToolCall{{Name: "f", Arguments: "{}"}}}},
 		chat.Completion{Metadata: map[string]string{}})
@@ -280,7 +281,7 @@ func TestCompletionsArrive(t *testing.T) {
 	request(t, convert.ToCompletionRequest, convert.FromCompletionRequest, ".Streaming .Stop.Text .N .BestOf .Echo .Sampling.ChatTemplateKwargs", fill(f, func(r *chat.TextRequest) { r.Sampling.ChatTemplateKwargs = nil }))
 	answer(t, convert.ToTextCompletion, pointer(convert.FromTextCompletion), ".Choices.Index", fill(f, func(c *chat.Completion) {
 		c.Logprobs, c.ToolCalls, c.Metadata, c.Thought, c.StopSequence = nil, nil, map[string]string{}, "", ""
-		c.More, c.Calls = nil, chat.CallForm{}
+		c.More, c.Calls, c.Answering, c.Refusal = nil, chat.CallForm{}, "", ""
 	}))
 }
 
@@ -434,7 +435,7 @@ func TestResponsesArrive(t *testing.T) {
 	f.of[reflect.TypeFor[[]conversations.Item]()] = func(f *filler) any { return outputItems(f) }
 	f.of[reflect.TypeFor[error]()] = func(*filler) any { return errors.New("not sent") }
 	whole := func(r *responses.Response) {
-		r.Error.Cause, r.Usage.ReasoningTokens, r.Input = nil, 0, nil
+		r.Error.Cause, r.Usage.ReasoningTokens, r.Input, r.Answering = nil, 0, nil, ""
 		r.Echo.Format.Type = model.FormatSchema
 		r.Echo.ShownTools, r.Echo.ShownToolChoice = nil, nil
 		r.Echo.Tools, r.Echo.SearchType = []model.Tool{{Name: "f", Description: "d", Parameters: json.RawMessage(`{"a":1}`), Strict: true}, responses.SearchTool()}, responses.WebSearch
