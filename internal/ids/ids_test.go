@@ -67,3 +67,16 @@ func TestAClockThatGoesBack(t *testing.T) {
 		t.Errorf("%q was made a moment after %q", id, before)
 	}
 }
+
+func TestBeforeStandsBetweenEarlierAndLaterIDs(t *testing.T) {
+	at := time.UnixMilli(1_800_000_000_000)
+	clock := &Clock{Now: func() time.Time { return at }}
+	before := Before("x", at.Add(time.Millisecond))
+	if earlier := clock.New("x"); earlier >= before {
+		t.Errorf("%q is not before %q", earlier, before)
+	}
+	at = at.Add(time.Millisecond)
+	if later := clock.New("x"); later <= before {
+		t.Errorf("%q is not behind %q", later, before)
+	}
+}
