@@ -153,6 +153,14 @@ func (c *Console) routes() {
 	}
 	c.open("GET /{$}", c.home)
 
+	c.playgroundRoutes()
+	c.storedRoutes()
+	c.observeRoutes()
+	c.adminRoutes()
+	c.mux.Handle("/", c.serve(func(*request) error { return errNoPage }, checkedByForm))
+}
+
+func (c *Console) playgroundRoutes() {
 	c.signedIn("GET /decide", c.decidePage)
 	c.signedIn("POST /decide", c.decide)
 	c.route("POST /decide/rows", c.serve(c.asCaller(c.judgeRows), checkedByAction))
@@ -163,6 +171,12 @@ func (c *Console) routes() {
 	c.signedIn("POST /calibrations/{id}/delete", c.deleteCalibration)
 	c.signedIn("GET /respond", c.respondPage)
 	c.signedIn("POST /respond", c.respond)
+	c.signedIn("GET /start", c.startPage)
+	c.signedIn("POST /start", c.startWithKey)
+}
+
+// storedRoutes are the pages of what is stored.
+func (c *Console) storedRoutes() {
 	c.signedIn("GET /files", c.filesPage)
 	c.route("POST /files", c.serve(c.asCaller(c.uploadFiles), checkedByAction))
 	c.signedIn("GET /files/{id}", c.filePage)
@@ -173,10 +187,6 @@ func (c *Console) routes() {
 	c.signedIn("GET /conversations", c.conversationsPage)
 	c.signedIn("GET /conversations/{id}", c.conversationPage)
 	c.signedIn("POST /conversations/{id}/delete", c.deleteConversation)
-	c.signedIn("GET /start", c.startPage)
-	c.signedIn("POST /start", c.startWithKey)
-	c.signedIn("GET /overview", c.overviewPage)
-	c.signedIn("GET /log", c.logPage)
 	c.signedIn("GET /responses", func(v *request) error { return v.redirect("/log?kind=response") })
 	c.signedIn("GET /completions", func(v *request) error { return v.redirect("/log?kind=completion") })
 	c.signedIn("GET /responses/{id}", c.responsePage)
@@ -188,6 +198,8 @@ func (c *Console) routes() {
 	c.signedIn("POST /responses/{id}/delete", c.deleteResponse)
 	c.signedIn("GET /completions/{id}", c.completionPage)
 	c.signedIn("POST /completions/{id}/delete", c.deleteCompletion)
+	c.signedIn("GET /decisions/{id}", c.decisionPage)
+	c.signedIn("POST /decisions/{id}/delete", c.deleteDecision)
 	c.signedIn("GET /labels", c.labelsPage)
 	c.signedIn("GET /labels/next", c.nextLabelPage)
 	c.signedIn("POST /labels/calibrate", c.calibrateFromLabels)
@@ -195,12 +207,17 @@ func (c *Console) routes() {
 	c.signedIn("POST /labels/{id}", c.setLabel)
 	c.batchRoutes()
 	c.webhookRoutes()
-	c.signedIn("GET /decisions/{id}", c.decisionPage)
-	c.signedIn("POST /decisions/{id}/delete", c.deleteDecision)
+}
+
+func (c *Console) observeRoutes() {
+	c.signedIn("GET /overview", c.overviewPage)
+	c.signedIn("GET /log", c.logPage)
 	c.signedIn("GET /usage", c.usagePage)
 	c.signedIn("GET /usage.csv", c.usageCSV)
 	c.signedIn("GET /usage/totals.csv", c.totalsCSV)
+}
 
+func (c *Console) adminRoutes() {
 	c.administered("GET /admin/organizations", c.organizationsPage)
 	c.administered("POST /admin/organizations", c.createOrganization)
 	c.administered("GET /admin/organizations/{id}", c.organizationPage)
@@ -219,8 +236,6 @@ func (c *Console) routes() {
 	c.administered("POST /admin/keys/{id}/revoke", c.revokeKey)
 	c.administered("GET /admin/audit", c.auditPage)
 	c.administered("GET /admin/system", c.systemPage)
-
-	c.mux.Handle("/", c.serve(func(*request) error { return errNoPage }, checkedByForm))
 }
 
 // policy is the content security policy of every page: nothing but our own

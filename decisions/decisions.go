@@ -156,13 +156,7 @@ func (s *Service) Decide(ctx context.Context, c accounts.Caller, req *Request) (
 	}
 	also := c.Claim.Doing()
 	if kept {
-		write := s.keep(req, p, resp, s.accounts.Trace(c, use(info, resp.Usage.InputTokens), &watch))
-		also = func(tx storage.Tx) error {
-			if err := write(tx); err != nil {
-				return err
-			}
-			return c.Claim.Did(tx, resp.ID)
-		}
+		also = s.keep(c, req, p, resp, s.accounts.Trace(c, use(info, resp.Usage.InputTokens), &watch))
 	}
 	// The model has done its work, also for a caller that has left meanwhile.
 	if _, err := s.accounts.Charge(context.WithoutCancel(ctx), c, use(info, resp.Usage.InputTokens), also); err != nil {

@@ -85,9 +85,10 @@ func checkKept(req *Request, p *parsed) error {
 	return generation.CheckMetadata(req.Metadata)
 }
 
-// keep returns what stores a decision in the transaction of its charge, and sets its
+// keep returns what stores a decision, and marks the claim of its request with it, in the
+// transaction of its charge, and sets its
 // ID.
-func (s *Service) keep(req *Request, p *parsed, resp *Response, trace accounts.Trace) func(storage.Tx) error {
+func (s *Service) keep(c accounts.Caller, req *Request, p *parsed, resp *Response, trace accounts.Trace) func(storage.Tx) error {
 	resp.ID = s.newID("dec")
 	record := newKeptRecord(req, p, resp)
 	if req.Tags != nil {
@@ -98,7 +99,12 @@ func (s *Service) keep(req *Request, p *parsed, resp *Response, trace accounts.T
 		maps.Copy(record.Metadata, req.Tags(resp))
 	}
 	record.CreatedAt, record.Trace = s.now().Unix(), trace
-	return func(tx storage.Tx) error { return storage.SetJSON(tx, keptKey(resp.ID), record) }
+	return func(tx storage.Tx) error {
+		if err := storage.SetJSON(tx, keptKey(resp.ID), record); err != nil {
+			return err
+		}
+		return c.Claim.Did(tx, resp.ID)
+	}
 }
 
 // Get returns a stored decision. The error of this method and the ones below is

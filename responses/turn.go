@@ -417,9 +417,7 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 		if err := t.show(ctx); err != nil {
 			return "", err
 		}
-		if _, started := event.(model.Started); !started && !req.Whole {
-			t.watch.Token()
-		}
+		t.time(event, req)
 		switch e := event.(type) {
 		case model.Logprobs:
 			tokens = append(tokens, e.Tokens...)
@@ -466,6 +464,13 @@ func (t *turn) answer(ctx context.Context, req *model.Request) (model.FinishReas
 		}
 	}
 	return "", fault.Upstreamf(errBroken, "The model's answer broke off.")
+}
+
+// time notes when the first piece of a streamed answer has come.
+func (t *turn) time(event model.Event, req *model.Request) {
+	if _, started := event.(model.Started); !started && !req.Whole {
+		t.watch.Token()
+	}
 }
 
 // newCall returns a call of the tool that the model knows by a name, under the
