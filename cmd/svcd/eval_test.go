@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -141,6 +142,45 @@ func TestEval(t *testing.T) {
 }
 
 // TestEvalLabels evaluates each label of a question by itself.
+// TestEvalRoute shows how a cascade would do by a judgment of the cheap model's answers.
+func TestEvalRoute(t *testing.T) {
+	dir := t.TempDir()
+	rows, questions, page := filepath.Join(dir, "rows.csv"), filepath.Join(dir, "q.json"), filepath.Join(dir, "page.html")
+	text := "text,n.label,n.strong.label\n" + strings.Repeat("a,true,\nb,false,true\nb,false,true\nb,false,FALSE\n", 10)
+	for name, content := range map[string]string{rows: text, questions: `{"n":{"type":"noul"},"c":{"type":"choice","criteria":{"a":null,"b":null}}}`} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"eval", "-url", judge(t).URL, "-key", "k", "-questions", questions, "-models", "first", "-out", page, "-route"}
+	stdout, _, err := run(t.Context(), append(args, "n", rows)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, curve, found := strings.Cut(stdout, "cascade by first\n")
+	if !found {
+		t.Fatalf("there is no curve in %s", stdout)
+	}
+	var got []string
+	for line := range strings.Lines(curve) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	t.Log(strings.Join(got, "\n"))
+	if got[0] != "to the strong model accuracy random mixing threshold guaranteed" || !strings.HasPrefix(got[1], "0.000 0.250 0.250 ") {
+		t.Errorf("the curve begins with %q", got[:2])
+	}
+	if !slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, "1.000 0.750 0.750 none") }) {
+		t.Errorf("the curve does not end with the strong model alone: %q", got)
+	}
+	html, err := os.ReadFile(page)
+	if err != nil || !strings.Contains(string(html), "<h2>Cascade by first</h2>") {
+		t.Errorf("the page has no curve: %v", err)
+	}
+	if _, _, err := run(t.Context(), append(args, "c", rows)...); err == nil || !strings.Contains(err.Error(), "-route c is no question of the type noul") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestEvalLabels(t *testing.T) {
 	dir := t.TempDir()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,6 +2,7 @@ package evaluation
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/seed-506d8e5d/svc/decisions/calibration"
 )
@@ -20,6 +21,14 @@ type RoutePoint struct {
 	Accuracy  float64 // share of all rows that are answered rightly
 	Random    float64 // the accuracy of sending as large a share to the strong model at random
 	Error     float64 // of a guaranteed point: the share of accepted answers that may be wrong; 0 of others
+}
+
+// From returns the threshold as a text.
+func (p RoutePoint) From() string {
+	if p.Threshold > 1 {
+		return "none"
+	}
+	return strconv.FormatFloat(p.Threshold, 'f', 3, 64)
 }
 
 // maxRoutePoints is how many points a curve has at most, guaranteed ones apart.

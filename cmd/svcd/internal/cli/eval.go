@@ -32,6 +32,7 @@ func evalCommands() []command {
 			flags.StringVar(&e.questionsFile, "questions", "", "`file` with the object questions of a request; the right answers are in columns NAME.label")
 			flags.StringVar(&e.column, "state", "state", "`column` that is judged; where the rows have no column state, the row without its labels is")
 			flags.StringVar(&e.page, "out", "eval.html", "`file` to write the page to")
+			flags.StringVar(&e.route, "route", "", "`name` of a yes/no question that judges the answers of a cheap model: shows how a cascade would do by it. NAME.label says whether the cheap model is right, NAME.strong.label whether the strong one is (it is where nothing is said)")
 			flags.Float64Var(&e.price, "price", 0.20, "`dollars` for a million tokens of input")
 			flags.BoolVar(&e.flips, "flips", true, "ask about each row again with the options reversed, to see which answers that changes")
 			flags.StringVar(&e.kept, "answers", "", "`file` to keep the answers in, so that a run that broke off goes on where it was")
@@ -46,6 +47,7 @@ func evalCommands() []command {
 type evaluating struct {
 	deciding
 	models, page, kept string
+	route              string // the question of a cascade; empty: none
 	price              float64
 	flips              bool
 
@@ -68,6 +70,8 @@ type evalQuestion struct {
 type evalRow struct {
 	state  json.RawMessage
 	labels []int
+
+	strongWrong bool // the strong model of the cascade is wrong
 }
 
 // evalAnswer is a model's answer about a row: the probabilities of each question's
@@ -91,6 +95,9 @@ func (e *evaluating) run(ctx context.Context, s *session, args []string) error {
 	reversed, err := e.readQuestions()
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.questionsFile, err)
+	}
+	if err := e.checkRoute(); err != nil {
+		return err
 	}
 	rows, err := e.readRows(ctx, args[0])
 	if err != nil {
@@ -119,6 +126,9 @@ func (e *evaluating) run(ctx context.Context, s *session, args []string) error {
 	for i := range e.asked {
 		found, refused := e.cases(i, models, rows, answers)
 		report.add(&e.asked[i], found, refused, rows)
+		if e.route != "" && e.asked[i].name == e.route {
+			report.addRoutes(found, rows)
+		}
 	}
 	if err := report.print(e.Stdout); err != nil {
 		return err
@@ -244,7 +254,7 @@ func (e *evaluating) labels(r *row) (found evalRow, labelled bool, err error) {
 	if err := json.Unmarshal(r.object, &members); err != nil {
 		return found, false, err
 	}
-	found.state = r.state
+	found.state, found.strongWrong = r.state, e.strongIsWrong(members)
 	for i := range e.asked {
 		q := &e.asked[i]
 		right, err := q.right(members[q.of+".label"])

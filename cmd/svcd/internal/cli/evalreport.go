@@ -20,6 +20,7 @@ import (
 type evalReport struct {
 	Rows      int
 	Questions []evalSection
+	Routes    []evalRoute // of -route
 }
 
 // evalSection is the part of a report about one question.
@@ -140,6 +141,11 @@ func (r *evalReport) print(out io.Writer) error {
 			c.print(w)
 		}
 		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	for i := range r.Routes {
+		if err := r.Routes[i].print(out); err != nil {
 			return err
 		}
 	}
