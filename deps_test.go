@@ -22,7 +22,7 @@ var edges = map[string][]string{
 	"cmd/svcd": {"", "batches", "embeddings", "vectorstores", "cmd/svcd/internal/cli", "console", "driver", "egress", "httpapi", "internal/jsonin", "mcpserver", "model", "model/*", "storage", "storage/*", "responses/websearch", "accounts", "fault",
 		"responses", "responses/mcptools",
 		"decisions", "files", "guard", "route", "signon", "telemetry", "webhooks", "internal/background"},
-	"cmd/svcd/internal/cli": {"accounts", "batches", "client", "decisions", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
+	"cmd/svcd/internal/cli": {"", "page", "storage/memstore", "vectorstores", "accounts", "batches", "client", "decisions", "decisions/calibration", "decisions/evaluation", "fault", "files", "internal/background", "internal/convert", "internal/jsonout", "internal/wire",
 		"model", "storage", "storage/backup", "storage/badgerstore", "storage/pgstore"},
 	"console":  {"", "accounts", "batches", "chat", "conversations", "decisions", "decisions/calibration", "decisions/evaluation", "fault", "files", "model", "responses", "httpapi", "internal/convert", "internal/jsonout", "internal/seal", "signon", "webhooks"},
 	"examples": {"", "*"},

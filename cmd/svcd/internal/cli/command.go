@@ -63,7 +63,7 @@ type session struct {
 // commands is the table of all commands, in the order of the help.
 func commands() []command {
 	var all []command
-	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), fileCommands(), backupCommands(), checkCommands(), decideCommands(), labelCommands(), evalCommands()} {
+	for _, group := range [][]command{organizationCommands(), keyCommands(), creditCommands(), fileCommands(), backupCommands(), checkCommands(), decideCommands(), labelCommands(), evalCommands(), searchCommands()} {
 		all = append(all, group...)
 	}
 	return all
