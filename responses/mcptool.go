@@ -179,12 +179,20 @@ func (t *turn) recallTools() {
 	now := t.o.Now().Unix()
 	for _, server := range t.mcp.servers {
 		source := server.Source()
-		for _, e := range slices.Backward(t.with(slices.Clip(t.parent.Entries), t.input)) {
-			list, ok := e.Item.(*conversations.MCPListTools)
+		recall := func(item conversations.Item) bool {
+			list, ok := item.(*conversations.MCPListTools)
 			if ok && list.Server == server.tool.Label && list.Source == source && list.Error == "" && (list.Until == 0 || list.Until > now) {
 				server.listed, server.tools = true, list.Tools
+			}
+			return server.listed
+		}
+		for _, item := range slices.Backward(t.input) {
+			if recall(item) {
 				break
 			}
+		}
+		for i := len(t.parent.Entries) - 1; i >= 0 && !server.listed; i-- {
+			recall(t.parent.Entries[i].Item)
 		}
 	}
 	t.offerTools()

@@ -37,7 +37,7 @@ type tools struct {
 	header http.Header
 }
 
-func newTools(t *testing.T) *tools {
+func newTools(t testing.TB) *tools {
 	t.Helper()
 	s := &tools{mcp: mcp.NewServer(&mcp.Implementation{Name: "tools"}, nil)}
 	s.add("roll", `{"type":"object","properties":{"sides":{"type":"integer"}}}`, true, func(context.Context, string) (*mcp.CallToolResult, error) {
@@ -90,7 +90,7 @@ func (s *tools) called() (calls string, lists int) {
 
 // env is a service that reaches servers, and its handler.
 type env struct {
-	t       *testing.T
+	t       testing.TB
 	store   storage.Store
 	service *svc.Service
 	client  *mcptools.Client
@@ -103,7 +103,7 @@ type env struct {
 	now     time.Time
 }
 
-func newEnv(t *testing.T, o mcptools.Options, answers ...modeltest.Answer) *env {
+func newEnv(t testing.TB, o mcptools.Options, answers ...modeltest.Answer) *env {
 	t.Helper()
 	e := &env{t: t, store: memstore.New(), script: modeltest.New(answers...), made: map[string]int{}, now: time.Unix(1_700_000_000, 0)}
 	t.Cleanup(func() { check(t, e.store.Close()) })

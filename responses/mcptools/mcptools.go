@@ -47,6 +47,11 @@ type Server struct {
 	Approval      *responses.MCPApproval // calls that need approval whatever the request says; nil: none
 }
 
+// admits reports whether an organization may use the server.
+func (s *Server) admits(organization string) bool {
+	return s.Organizations == nil || slices.Contains(s.Organizations, organization)
+}
+
 // Options are what a Client is made of.
 type Options struct {
 	Servers map[string]Server // by label
@@ -125,7 +130,7 @@ func (c *Client) Close() error {
 func (c *Client) Named(organization string) []string {
 	var labels []string
 	for _, label := range slices.Sorted(maps.Keys(c.o.Servers)) {
-		if s := c.o.Servers[label]; s.Organizations == nil || slices.Contains(s.Organizations, organization) {
+		if s := c.o.Servers[label]; s.admits(organization) {
 			labels = append(labels, label)
 		}
 	}
@@ -177,12 +182,12 @@ func (c *Client) Server(_ context.Context, caller accounts.Caller, tool *respons
 	}
 	s := &server{client: c, caller: caller, tool: tool, url: tool.URL, guard: c.given}
 	authorization, headers := tool.Authorization, tool.Headers
-	named := slices.Contains(c.Named(caller.Organization), tool.Label)
-	if tool.URL == "" || named && tool.URL == c.o.Servers[tool.Label].URL { // some clients must have a URL
+	own, named := c.o.Servers[tool.Label]
+	named = named && own.admits(caller.Organization)
+	if tool.URL == "" || named && tool.URL == own.URL { // some clients must have a URL
 		if !named {
 			return nil, notAllowed("No MCP server is named %q here. Give its server_url, or one of the names: %s.", tool.Label, strings.Join(c.Named(caller.Organization), ", "))
 		}
-		own := c.o.Servers[tool.Label]
 		s.own, s.url, s.guard = &own, own.URL, c.named
 		if authorization == "" && len(headers) == 0 {
 			authorization, headers = own.Authorization, own.Headers
