@@ -13,5 +13,8 @@ require (
 	github.com/gobwas/httphead v0.1.0 // indirect
 	github.com/gobwas/pool v0.2.1 // indirect
 	github.com/gobwas/ws v1.4.0 // indirect
-	golang.org/x/sys v0.34.0 // indirect
+	github.com/seed-506d8e5d/svc v0.0.0-00010101000000-000000000000
+	golang.org/x/sys v0.49.0 // indirect
 )
+
+replace github.com/seed-506d8e5d/svc => ../..

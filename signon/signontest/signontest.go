@@ -1,5 +1,5 @@
 // Package signontest has an OpenID Connect provider for tests: [Start] serves
-// discovery, keys, the authorization of one user who always agrees, and tokens. What
+// discovery, keys, the authorization of one user, and tokens. What
 // it issues can be made wrong in every way that a client must notice.
 package signontest
 
@@ -10,6 +10,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"html"
 	"maps"
 	"math/big"
 	"net/http"
@@ -34,6 +36,9 @@ type Provider struct {
 
 	// Down makes every answer a 503.
 	Down bool
+
+	// Asks has the user agree on a page, by a link, instead of at once.
+	Asks bool
 
 	server *httptest.Server
 
@@ -167,6 +172,11 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	p.codes[code] = query
 	p.mu.Unlock()
 	back := query.Get("redirect_uri") + "?" + url.Values{"code": {code}, "state": {query.Get("state")}}.Encode()
+	if p.Asks {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<!doctype html><title>Agree</title><main><a id="agree" href="%s">Agree</a></main>`, html.EscapeString(back))
+		return
+	}
 	http.Redirect(w, r, back, http.StatusFound)
 }
 
