@@ -130,6 +130,8 @@ type scenario struct {
 	svcd  func(*bench) (func() error, error)
 	other func(*bench) (func() error, error)
 
+	itself bool // the other call is one of svcd, too
+
 	// beyond is, where it is not 0, how many microseconds svcd should take at most
 	// beyond what the other calls cost their client, who makes them without a proxy.
 	beyond  float64
@@ -152,8 +154,11 @@ func (b *bench) measure(s scenario) error {
 		return err
 	}
 	beside := b.proxy
-	if s.beyond > 0 {
+	switch {
+	case s.beyond > 0:
 		beside = b.self
+	case s.itself:
+		beside = b.svcd
 	}
 	written, syncs := b.svcd.io(), b.syncs()
 	for round := range b.rounds + 1 {

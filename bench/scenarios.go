@@ -29,6 +29,8 @@ var scenarios = []scenario{
 	{name: "chunk alone", calls: 3, units: few, aim: 1.3, svcd: ours(chat(oneByOne, true)), other: theirs(chat(oneByOne, true))},
 	{name: "stored response", calls: 100, units: 1, aim: 3.0, svcd: ours(respond("chunks=20", false)), other: theirs(chat("chunks=20", false))},
 	{name: "stored chunk", calls: 5, units: many, aim: 2.5, svcd: ours(respond(atOnce, true)), other: theirs(chat(atOnce, true))},
+	{name: "message, against chat", calls: 200, units: 1, aim: 1.1, svcd: ours(message("chunks=20", false)), other: ours(unstored("chunks=20", false)), itself: true},
+	{name: "its chunk, against chat's", calls: 5, units: many, aim: 1.15, svcd: ours(message(atOnce, true)), other: ours(unstored(atOnce, true)), itself: true},
 	{name: "turn 200 of a chain", calls: 10, units: 1, aim: 2.0, svcd: chained(turns), other: resent(turns)},
 	{name: "16 questions", calls: 20, units: 1, svcd: ours(decide), other: bareCalls, beyond: 300, besides: "16 bare calls"},
 }
@@ -44,6 +46,17 @@ type request struct{ path, body string }
 
 func chat(order string, streamed bool) request {
 	return request{"/v1/chat/completions", fmt.Sprintf(`{"model":"svc-preview","messages":[{"role":"user","content":%q}],"stream":%t}`, order, streamed)}
+}
+
+// unstored is a chat as a message is: nothing is stored.
+func unstored(order string, streamed bool) request {
+	r := chat(order, streamed)
+	r.body = `{"store":false,` + r.body[1:]
+	return r
+}
+
+func message(order string, streamed bool) request {
+	return request{"/v1/messages", fmt.Sprintf(`{"model":"svc-preview","max_tokens":100000,"messages":[{"role":"user","content":%q}],"stream":%t}`, order, streamed)}
 }
 
 func respond(order string, streamed bool) request {
