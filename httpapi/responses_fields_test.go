@@ -108,7 +108,7 @@ func TestInvalidTurns(t *testing.T) {
 		{plain(`"tools":[{"type":"namespace","name":"n","tools":[{"type":"web_search"}]}]`), "tools[0].tools[0].type", `tools[0].tools[0].type must be "function" or "custom".`},
 		{plain(`"tools":[{"type":"namespace","name":"n","tools":[` + weatherTool + `,` + weatherTool + `]}]`), "tools[0].tools[1].name", `tools[0].tools[1].name is "weather", which another tool is called, too.`},
 		{plain(`"tools":[{"type":"custom","name":"c","format":{"type":"xml"}}]`), "tools[0].format.type", `tools[0].format.type must be "text" or "grammar".`},
-		{plain(`"tools":[{"type":"shell"}],"tool_choice":{"type":"shell"}`), "tool_choice.type", `tool_choice.type is "shell", which this service does not run: it cannot be demanded.`},
+		{plain(`"tools":[{"type":"image_generation"}],"tool_choice":{"type":"image_generation"}`), "tool_choice.type", `tool_choice.type is "image_generation", which this service does not run: it cannot be demanded.`},
 		{plain(`"tools":[{"type":"image_generation"}],"tool_choice":"required"`), "tool_choice", `tool_choice is required, but there are no tools.`},
 		{plain(`"tools":[{"type":"function","function":{"name":"f"}}]`), "tools[0].name", "tools[0].name is required."},
 		{plain(`"tools":[{"type":"function","name":"a b"}]`), "tools[0].name", "tools[0].name must be 1 to 64 letters, digits, underscores or hyphens."},
