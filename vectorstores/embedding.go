@@ -64,7 +64,7 @@ func (d *draft) embed(ctx context.Context) error {
 		d.dimensions = len(vectors[0])
 	}
 	if err := checkVectors(vectors, len(d.texts), d.dimensions, d.model); err != nil {
-		return &indexError{Problem: Problem{ServerError, err.Error()}}
+		return err
 	}
 	d.put(vectorsKey(d.work.store, d.data, d.vectors), index.EncodeVectors(vectors))
 	d.vectors++
@@ -100,17 +100,17 @@ func (d *draft) vectorsOf(ctx context.Context) ([][]float32, error) {
 	}
 }
 
-// checkVectors returns what is wrong with vectors.
+// checkVectors returns what is wrong with vectors, as an [indexError].
 func checkVectors(vectors [][]float32, wanted, dimensions int, model string) error {
 	if len(vectors) != wanted {
-		return fmt.Errorf("The embedding model gave %d vectors for %d texts.", len(vectors), wanted)
+		return &indexError{Problem: Problem{ServerError, fmt.Sprintf("The embedding model gave %d vectors for %d texts.", len(vectors), wanted)}}
 	}
 	for _, v := range vectors {
 		if len(v) != dimensions || len(v) == 0 {
 			return errOtherVectors(model, len(v), dimensions)
 		}
 		if slices.ContainsFunc(v, func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }) {
-			return fmt.Errorf("The embedding model %q gave a vector with what is no number.", model)
+			return &indexError{Problem: Problem{ServerError, fmt.Sprintf("The embedding model %q gave a vector with what is no number.", model)}}
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -314,6 +315,40 @@ func TestLargeFile(t *testing.T) {
 		synctest.Wait()
 		if keys := e.keys(); len(keys) != 1 {
 			t.Errorf("left: %d, such as %q", len(keys), keys[:min(3, len(keys))])
+		}
+	})
+}
+
+// TestSearchesAtOnce searches many times at once while files come and go: nothing is found
+// after it was deleted.
+func TestSearchesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEnv(t)
+		files := e.filled("whale stays", "whale goes", "whale stays, too")
+		var searching sync.WaitGroup
+		for range 20 {
+			searching.Go(func() {
+				for range 20 {
+					if got := e.found("whale"); len(got) < 2 {
+						t.Errorf("got %q", got)
+					}
+				}
+			})
+		}
+		for i := range 10 {
+			id := e.upload(fmt.Sprintf("more%d.md", i), "text/markdown", "a further whale")
+			e.do(200, "POST", "/v1/vector_stores/vs_1/files", `{"file_id":"`+id+`"}`)
+		}
+		e.do(200, "DELETE", "/v1/files/"+files[1], "")
+		for range 5 {
+			if got := e.found("whale"); slices.Contains(got, "2.md") {
+				t.Errorf("found after its deletion: %q", got)
+			}
+		}
+		searching.Wait()
+		synctest.Wait()
+		if got := e.search(`{"query":"whale","max_num_results":50}`); len(got) != 12 {
+			t.Errorf("got %q", got)
 		}
 	})
 }
