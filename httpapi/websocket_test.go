@@ -76,7 +76,7 @@ func ask(t testing.TB, conn *websocket.Conn, message string) (events []string, l
 			t.Errorf("event %d has the number %d", len(events)-1, last.Sequence)
 		}
 		switch {
-		case last.Type == "response.completed", last.Type == "response.failed", last.Type == "error" && last.Status != 0:
+		case last.Type == "response.completed", last.Type == "response.incomplete", last.Type == "response.failed", last.Type == "error" && last.Status != 0:
 			return events, last
 		}
 	}
