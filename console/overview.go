@@ -206,6 +206,11 @@ func (c *Console) readOverview(v *request, view *overviewView) (steps []group, b
 	if last != 0 {
 		view.Read = "the newest " + view.Read + ", back to " + time.Unix(last, 0).UTC().Format("2006-01-02 15:04") + ": there are more than could be read at once"
 	}
+	for i := range view.Slowest {
+		if err := c.askedOf(v, &view.Slowest[i]); err != nil {
+			return nil, begin, err
+		}
+	}
 	names, err := c.keyNames(v)
 	if err != nil {
 		return nil, begin, err

@@ -43,6 +43,6 @@ func TestBranches(t *testing.T) {
 	v.says(".item.user pre", "When does the warehouse close?")
 	v.fill("#text", "A draft")
 	v.open("/log")
-	v.do(chromedp.NavigateBack())
+	v.do(chromedp.Evaluate(`history.back()`, nil))
 	v.until(`document.querySelector("#text")?.value === "A draft"`)
 }
