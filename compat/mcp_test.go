@@ -3,6 +3,7 @@ package compat
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -155,5 +156,20 @@ func TestNodeMCPConformance(t *testing.T) {
 			}
 			t.Log(result[0])
 		})
+	}
+}
+
+// TestCodexMCP has codex call a tool of /mcp, with the lines of configuration that
+// docs/operating.md has codex write.
+func TestCodexMCP(t *testing.T) {
+	g := newGallery(t, false)
+	own := fmt.Sprintf("[mcp_servers.svc]\nurl = %q\nbearer_token_env_var = \"OPENAI_API_KEY\"\n", strings.TrimSuffix(g.url, "/v1")+"/mcp")
+	out := g.codex(t, t.TempDir(), t.TempDir(), own, "", `SCRIPT:{"steps":[[{"name":"mcp__svc__list_files","args":{"limit":1}}]],"final":"There are none."}`)
+	if !strings.Contains(out, "There are none.") {
+		t.Errorf("codex did not finish:\n%s", out)
+	}
+	sent := g.models.sent()
+	if last := sent[len(sent)-1]; !strings.Contains(last, "has_more") {
+		t.Errorf("the model was not sent what the tool said:\n%s", last)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/seed-506d8e5d/svc/accounts"
 	"github.com/seed-506d8e5d/svc/batches"
 	"github.com/seed-506d8e5d/svc/httpapi"
+	"github.com/seed-506d8e5d/svc/mcpserver"
 	"github.com/seed-506d8e5d/svc/model"
 	"github.com/seed-506d8e5d/svc/model/openai"
 	"github.com/seed-506d8e5d/svc/vectorstores"
@@ -74,7 +75,7 @@ func (g *gallery) serve(t *testing.T, o svc.Options) *svc.Service {
 	service.UseFileSearch(stores)
 	g.key, err = service.Bootstrap(t.Context(), "")
 	check(t, err)
-	handler := httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler), Batches: lines, Webhooks: hooks, VectorStores: stores})
+	handler := httpapi.New(service, httpapi.Options{Logger: slog.New(slog.DiscardHandler), Batches: lines, Webhooks: hooks, VectorStores: stores, MCP: mcpserver.New(mcpserver.Options{Service: service})})
 	lines.Start(handler.Answer)
 	api := recorded(t, handler)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
