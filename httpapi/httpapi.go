@@ -10,6 +10,7 @@ package httpapi
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -182,6 +183,13 @@ type methods map[string]endpoint
 
 // routes are the paths of the interface.
 func (a *API) routes() map[string]methods {
+	routes := a.callRoutes()
+	maps.Copy(routes, a.objectRoutes())
+	return routes
+}
+
+// callRoutes are the server's own, and those that call models.
+func (a *API) callRoutes() map[string]methods {
 	return map[string]methods{
 		"/healthz":      {"GET": a.health},
 		"/openapi.json": {"GET": a.describe},
@@ -220,7 +228,12 @@ func (a *API) routes() map[string]methods {
 		"/v1/moderations": {"POST": authenticated(a.createModeration)},
 
 		"/v1/embeddings": {"POST": authenticated(a.createEmbeddings)},
+	}
+}
 
+// objectRoutes are those of what is stored beside answers.
+func (a *API) objectRoutes() map[string]methods {
+	return map[string]methods{
 		"/v1/batches":                   {"POST": authenticated(a.createBatch), "GET": authenticated(a.listBatches)},
 		"/v1/batches/{batch_id}":        {"GET": authenticated(a.getBatch)},
 		"/v1/batches/{batch_id}/cancel": {"POST": authenticated(a.cancelBatch)},

@@ -192,15 +192,7 @@ func (d *decoder) models(root *jsonin.Node) models {
 		if mod.Info.ID = item.Field("id").Text(); mod.Info.ID == "" {
 			item.Fail("must have an id")
 		}
-		for _, alias := range item.Field("aliases").Items(maxModels) {
-			if name := alias.Text(); name == "" || m.aliases[name] != "" {
-				alias.Fail("must be a name that no other model has")
-			}
-			if m.aliases == nil {
-				m.aliases = map[string]string{}
-			}
-			m.aliases[alias.Text()] = mod.Info.ID
-		}
+		m.addAliases(mod.Info.ID, item.Field("aliases"))
 		if p := prices(item.Field("prices")); p != nil {
 			m.prices[mod.Info.ID] = *p
 		}
@@ -228,6 +220,19 @@ func (d *decoder) models(root *jsonin.Node) models {
 	}
 	m.batchLines, m.batchShare = positive(root.Field("batch_lines")), positive(root.Field("batch_lines_per_organization"))
 	return m
+}
+
+// addAliases adds further names of a model.
+func (m *models) addAliases(id string, names *jsonin.Node) {
+	for _, alias := range names.Items(maxModels) {
+		if name := alias.Text(); name == "" || m.aliases[name] != "" {
+			alias.Fail("must be a name that no other model has")
+		}
+		if m.aliases == nil {
+			m.aliases = map[string]string{}
+		}
+		m.aliases[alias.Text()] = id
+	}
 }
 
 // linesTo is how many lines of batches to a model should be under way at once: as many

@@ -23,7 +23,6 @@ import (
 	"github.com/seed-506d8e5d/svc/model/llamaserver"
 	"github.com/seed-506d8e5d/svc/model/openai"
 	"github.com/seed-506d8e5d/svc/responses/websearch"
-	"github.com/seed-506d8e5d/svc/signon"
 	"github.com/seed-506d8e5d/svc/storage"
 	"github.com/seed-506d8e5d/svc/storage/memstore"
 	"github.com/seed-506d8e5d/svc/storage/pgstore"
@@ -53,61 +52,21 @@ func (e environment) serve(ctx context.Context, c config) error {
 	defer cancelRequests()
 	gate := new(gate)
 	gate.open(httpapi.Starting(httpapi.Options{Logger: logger}))
-	server := &http.Server{
-		Handler:           httpapi.TrustProxies(c.proxies, observer.Handler(gate)),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		BaseContext:       func(net.Listener) context.Context { return requests },
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
-
-		DisableGeneralOptionsHandler: true, // its answers have no request ID
-	}
+	server := newHTTPServer(requests, httpapi.TrustProxies(c.proxies, observer.Handler(gate)), logger)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 
 	backend, closeModels, err := c.models.open(ctx, logger)
 	defer closeModels()
-	var store storage.Store
-	var service *svc.Service
-	var key string
+	var r running
 	if err == nil {
-		store, err = c.openStore(ctx, logger)
-	}
-	if err == nil {
-		c.judge = &callJudge{}
-		c.servers, err = c.reach(logger)
-	}
-	if err == nil {
-		service, key, err = c.open(ctx, logger, store, backend, observer)
-	}
-	var handler http.Handler
-	var beside *beside
-	var link string // signs in to the console with the key
-	var people *signon.Provider
-	if err == nil {
-		people, err = c.signOn()
-	}
-	if err == nil {
-		beside = c.beside(service)
-		options := httpapi.Options{
-			Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, MaxStreams: c.maxStreams, Metrics: observer.Metrics(), Ready: ctx.Err,
-			Batches: beside.batches, Webhooks: beside.webhooks, VectorStores: beside.stores, Authenticate: authenticate(service, people),
-		}
-		if beside.mcp != nil {
-			options.MCP = beside.mcp
-		}
-		api := httpapi.New(service, options)
-		beside.batches.Start(api.Answer)
-		handler, link, err = c.withConsole(httpapi.AllowOrigins(c.origins, api), service, key, console.Options{
-			AdminKey: c.adminKey, SignOn: people, Logger: logger, Servers: servers(backend), Batches: beside.batches, Webhooks: beside.webhooks,
-		})
+		err = r.start(ctx, &c, logger, backend, observer)
 	}
 	if err == nil {
 		defer probe(ctx, backend)()
-		defer watch(ctx, store, fail)()
-		gate.open(handler)
-		e.announce(c.url(listener.Addr()), key, link, c.console)
+		defer watch(ctx, r.store, fail)()
+		gate.open(r.handler)
+		e.announce(c.url(listener.Addr()), r.key, r.link, c.console)
 		select {
 		case <-ctx.Done():
 			logger.Info("shutting down", "drain", c.drain, "grace", c.grace)
@@ -117,19 +76,80 @@ func (e environment) serve(ctx context.Context, c config) error {
 			served <- http.ErrServerClosed
 		}
 	}
-	err = errors.Join(err, beside.close())
-	err = errors.Join(err, shutDown(server, service, c.grace, cancelRequests))
+	err = errors.Join(err, r.beside.close())
+	err = errors.Join(err, shutDown(server, r.service, c.grace, cancelRequests))
 	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
 		err = errors.Join(err, serveErr)
 	}
-	if service != nil {
-		err = errors.Join(err, service.Close())
+	return errors.Join(err, r.close(&c))
+}
+
+func newHTTPServer(requests context.Context, handler http.Handler, logger *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+
+		DisableGeneralOptionsHandler: true, // its answers have no request ID
+	}
+}
+
+// running is what a server is made of once it has started. Where the start failed it has
+// what was made before that.
+type running struct {
+	store   storage.Store
+	service *svc.Service
+	beside  *beside
+	handler http.Handler
+	key     string // that the first start creates
+	link    string // signs in to the console with the key
+}
+
+// start opens the store and makes the service over it, and the handler of requests.
+func (r *running) start(ctx context.Context, c *config, logger *slog.Logger, backend *openai.Backend, observer *observer) (err error) {
+	if r.store, err = c.openStore(ctx, logger); err != nil {
+		return err
+	}
+	c.judge = &callJudge{}
+	if c.servers, err = c.reach(logger); err != nil {
+		return err
+	}
+	if r.service, r.key, err = c.open(ctx, logger, r.store, backend, observer); err != nil {
+		return err
+	}
+	people, err := c.signOn()
+	if err != nil {
+		return err
+	}
+	r.beside = c.beside(r.service)
+	options := httpapi.Options{
+		Logger: logger, AdminKey: c.adminKey, MaxRequests: c.maxRequests, MaxStreams: c.maxStreams, Metrics: observer.Metrics(), Ready: ctx.Err,
+		Batches: r.beside.batches, Webhooks: r.beside.webhooks, VectorStores: r.beside.stores, Authenticate: authenticate(r.service, people),
+	}
+	if r.beside.mcp != nil {
+		options.MCP = r.beside.mcp
+	}
+	api := httpapi.New(r.service, options)
+	r.beside.batches.Start(api.Answer)
+	r.handler, r.link, err = c.withConsole(httpapi.AllowOrigins(c.origins, api), r.service, r.key, console.Options{
+		AdminKey: c.adminKey, SignOn: people, Logger: logger, Servers: servers(backend), Batches: r.beside.batches, Webhooks: r.beside.webhooks,
+	})
+	return err
+}
+
+// close closes what was made.
+func (r *running) close(c *config) (err error) {
+	if r.service != nil {
+		err = r.service.Close()
 	}
 	if c.servers != nil {
 		err = errors.Join(err, c.servers.Close())
 	}
-	if store != nil {
-		err = errors.Join(err, store.Close())
+	if r.store != nil {
+		err = errors.Join(err, r.store.Close())
 	}
 	return err
 }

@@ -153,61 +153,64 @@ func (e *evaluating) readQuestions() (reversed json.RawMessage, err error) {
 	var all []string
 	changes := false
 	err = eachMember(e.questions, func(name string, raw json.RawMessage) error {
-		var members map[string]json.RawMessage
-		q := evalQuestion{name: name, of: name}
-		if err := json.Unmarshal(raw, &members); err != nil {
-			return err
-		}
-		if err := json.Unmarshal(members["type"], &q.kind); err != nil {
-			return fmt.Errorf("the question %s has no type", name)
-		}
-		var criteria []string // as they are in JSON
-		var around [2]string
-		switch q.kind {
-		case "noul":
-			q.options = []string{"true", "false"}
-		case "labels": // one after the other: they do not exclude each other
-			all = append(all, member(name, raw))
-			return eachMember(members["criteria"], func(label string, _ json.RawMessage) error {
-				e.asked = append(e.asked, evalQuestion{name: name + "." + label, of: name, kind: q.kind, options: []string{"true", "false"}, label: label})
-				return nil
-			})
-		case "choice":
-			around = [2]string{"{", "}"}
-			err := eachMember(members["criteria"], func(option string, value json.RawMessage) error {
-				key, err := json.Marshal(option)
-				q.options, criteria = append(q.options, option), append(criteria, string(key)+":"+string(value))
-				return err
-			})
-			if err != nil {
-				return err
-			}
-		case "score":
-			around = [2]string{"[", "]"}
-			var levels []json.RawMessage
-			if err := json.Unmarshal(members["criteria"], &levels); err != nil {
-				return err
-			}
-			for i, level := range levels {
-				q.options, criteria = append(q.options, strconv.Itoa(i)), append(criteria, string(level))
-			}
-		default:
-			return fmt.Errorf("the question %s is of the type %s; evaluated are choice, score, noul and labels", name, q.kind)
-		}
-		if q.kind != "noul" {
-			changes = true
-			slices.Reverse(criteria)
-			members["criteria"] = json.RawMessage(around[0] + strings.Join(criteria, ",") + around[1])
-		}
-		e.asked = append(e.asked, q)
-		turned, err := json.Marshal(members)
-		all = append(all, member(name, turned))
+		turned, changed, err := e.readQuestion(name, raw)
+		all, changes = append(all, member(name, turned)), changes || changed
 		return err
 	})
 	if err != nil || !changes || !e.flips {
 		return nil, err
 	}
 	return json.RawMessage("{" + strings.Join(all, ",") + "}"), nil
+}
+
+// readQuestion reads a question and returns it with its options reversed, and whether
+// they are other than before.
+func (e *evaluating) readQuestion(name string, raw json.RawMessage) (turned json.RawMessage, changed bool, err error) {
+	var members map[string]json.RawMessage
+	q := evalQuestion{name: name, of: name}
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, false, err
+	}
+	if err := json.Unmarshal(members["type"], &q.kind); err != nil {
+		return nil, false, fmt.Errorf("the question %s has no type", name)
+	}
+	var criteria []string // as they are in JSON
+	var around [2]string
+	switch q.kind {
+	case "noul":
+		q.options = []string{"true", "false"}
+		e.asked = append(e.asked, q)
+		return raw, false, nil
+	case "labels": // one after the other: they do not exclude each other
+		return raw, false, eachMember(members["criteria"], func(label string, _ json.RawMessage) error {
+			e.asked = append(e.asked, evalQuestion{name: name + "." + label, of: name, kind: q.kind, options: []string{"true", "false"}, label: label})
+			return nil
+		})
+	case "choice":
+		around = [2]string{"{", "}"}
+		err = eachMember(members["criteria"], func(option string, value json.RawMessage) error {
+			key, err := json.Marshal(option)
+			q.options, criteria = append(q.options, option), append(criteria, string(key)+":"+string(value))
+			return err
+		})
+	case "score":
+		around = [2]string{"[", "]"}
+		var levels []json.RawMessage
+		err = json.Unmarshal(members["criteria"], &levels)
+		for i, level := range levels {
+			q.options, criteria = append(q.options, strconv.Itoa(i)), append(criteria, string(level))
+		}
+	default:
+		err = fmt.Errorf("the question %s is of the type %s; evaluated are choice, score, noul and labels", name, q.kind)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	slices.Reverse(criteria)
+	members["criteria"] = json.RawMessage(around[0] + strings.Join(criteria, ",") + around[1])
+	e.asked = append(e.asked, q)
+	turned, err = json.Marshal(members)
+	return turned, true, err
 }
 
 // member is a member of an object.
