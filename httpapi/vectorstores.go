@@ -1,11 +1,14 @@
 package httpapi
 
 import (
+	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/seed-506d8e5d/svc/fault"
 	"github.com/seed-506d8e5d/svc/internal/convert"
 	"github.com/seed-506d8e5d/svc/internal/wire"
+	"github.com/seed-506d8e5d/svc/page"
 	"github.com/seed-506d8e5d/svc/vectorstores"
 )
 
@@ -63,15 +66,37 @@ func (c *call) optionalRequest(v any) error {
 }
 
 func (a *API) listVectorStores(c *call) error {
-	p, err := pageParams(c.r.URL.Query(), true)
-	if err != nil {
-		return err
-	}
-	found, err := a.opts.VectorStores.List(c.ctx(), c.caller, p)
+	found, err := around(c, func(p page.Params) (page.Page[vectorstores.Store], error) {
+		return a.opts.VectorStores.List(c.ctx(), c.caller, p)
+	})
 	if err != nil {
 		return err
 	}
 	return c.json(convert.ToList(found, convert.ToVectorStore, func(w *wire.VectorStore) string { return w.ID }))
+}
+
+// around returns the page of a list that comes after an object or, with the query
+// parameter before, the one that ends in front of an object.
+func around[T any](c *call, list func(page.Params) (page.Page[T], error)) (page.Page[T], error) {
+	query := c.r.URL.Query()
+	p, err := pageParams(query, true)
+	if err != nil {
+		return page.Page[T]{}, err
+	}
+	before := query.Get("before")
+	switch {
+	case before == "":
+		return list(p)
+	case p.After != "":
+		return page.Page[T]{}, fault.Invalidf("before", "before cannot be used together with after.")
+	}
+	p.After, p.Desc = before, !p.Desc
+	found, err := list(p)
+	if e, ok := errors.AsType[*fault.Error](err); ok && e.Param == "after" {
+		return found, fault.Invalidf("before", "before is not the ID of an object in this list.")
+	}
+	slices.Reverse(found.Items)
+	return found, err
 }
 
 func (a *API) getVectorStore(c *call) error {
@@ -126,12 +151,10 @@ func (a *API) addVectorStoreFile(c *call) error {
 }
 
 func (a *API) listVectorStoreFiles(c *call) error {
-	query := c.r.URL.Query()
-	p, err := pageParams(query, true)
-	if err != nil {
-		return err
-	}
-	found, err := a.opts.VectorStores.Files(c.ctx(), c.caller, c.storeID(), vectorstores.Status(query.Get("filter")), p)
+	status := vectorstores.Status(c.r.URL.Query().Get("filter"))
+	found, err := around(c, func(p page.Params) (page.Page[vectorstores.File], error) {
+		return a.opts.VectorStores.Files(c.ctx(), c.caller, c.storeID(), status, p)
+	})
 	if err != nil {
 		return err
 	}
@@ -204,12 +227,10 @@ func (a *API) cancelFileBatch(c *call) error {
 }
 
 func (a *API) listFileBatchFiles(c *call) error {
-	query := c.r.URL.Query()
-	p, err := pageParams(query, true)
-	if err != nil {
-		return err
-	}
-	found, err := a.opts.VectorStores.BatchFiles(c.ctx(), c.caller, c.storeID(), c.fileBatchID(), vectorstores.Status(query.Get("filter")), p)
+	status := vectorstores.Status(c.r.URL.Query().Get("filter"))
+	found, err := around(c, func(p page.Params) (page.Page[vectorstores.File], error) {
+		return a.opts.VectorStores.BatchFiles(c.ctx(), c.caller, c.storeID(), c.fileBatchID(), status, p)
+	})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package vectorstores_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -349,6 +350,46 @@ func TestSearchesAtOnce(t *testing.T) {
 		synctest.Wait()
 		if got := e.search(`{"query":"whale","max_num_results":50}`); len(got) != 12 {
 			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// TestListsBefore reads lists backwards: the page that ends in front of an object.
+func TestListsBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEnv(t)
+		for range 5 {
+			e.do(200, "POST", "/v1/vector_stores", `{}`)
+		}
+		listed := func(query string) string {
+			t.Helper()
+			var list struct {
+				Data []struct {
+					ID string `json:"id"`
+				} `json:"data"`
+				HasMore bool `json:"has_more"`
+			}
+			check(t, json.Unmarshal([]byte(e.do(200, "GET", "/v1/vector_stores?"+query, "")), &list))
+			return fmt.Sprint(list.Data, list.HasMore)
+		}
+		for query, want := range map[string]string{
+			"limit=2&before=vs_2":           "[{vs_4} {vs_3}] true",
+			"limit=2&before=vs_4":           "[{vs_5}] false",
+			"limit=2&before=vs_5":           "[] false",
+			"limit=2&before=vs_4&order=asc": "[{vs_2} {vs_3}] true",
+			"limit=2&after=vs_4":            "[{vs_3} {vs_2}] true",
+		} {
+			if got := listed(query); got != want {
+				t.Errorf("%s: got %s, want %s", query, got, want)
+			}
+		}
+		for query, want := range map[string]string{
+			"before=vs_1&after=vs_2": "before cannot be used together with after.",
+			"before=file_1":          "before is not the ID of an object in this list.",
+		} {
+			if got := e.do(400, "GET", "/v1/vector_stores?"+query, ""); !strings.Contains(got, want) {
+				t.Errorf("%s: got %s", query, got)
+			}
 		}
 	})
 }
