@@ -27,8 +27,8 @@ type heapWatch struct {
 	stopped      sync.WaitGroup
 }
 
-// watchHeap begins to look at the heap. The collector runs often meanwhile, so
-// that what is in use shows and not what it has not come to yet.
+// watchHeap begins to look at what lives on the heap, as the collector finds it, which
+// runs often meanwhile: what it has not come to yet depends on what else the machine does.
 func watchHeap() *heapWatch {
 	w := &heapWatch{percent: debug.SetGCPercent(5), stop: make(chan struct{})}
 	runtime.GC()
@@ -57,7 +57,7 @@ func (w *heapWatch) growth() uint64 {
 }
 
 func heapBytes() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
