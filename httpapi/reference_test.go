@@ -61,8 +61,10 @@ func TestExamples(t *testing.T) {
 			for _, e := range s.examples {
 				_, result, ran := strings.Cut(string(out), "== "+e.Operation+"\n")
 				result, _, _ = strings.Cut(result, "\n== ")
+				// What goes on in the background may have ended, or not.
 				ended := e.Operation == "cancelResponse" && strings.Contains(result, "has ended and cannot be cancelled")
-				if !ran || strings.Contains(result, "FAILED") && !ended {
+				running := e.Operation == "getVectorStoreFileContent" && strings.Contains(result, "in progress in the vector store")
+				if !ran || strings.Contains(result, "FAILED") && !ended && !running {
 					t.Errorf("%s: %s\n%s", e.Operation, result, s.ids.Replace(e.Code))
 				}
 			}
