@@ -132,5 +132,6 @@ export async function run(OpenAI) {
   const key = { headers: { "Idempotency-Key": "once" } };
   const once = await client.responses.create({ model, input: plain }, key);
   assert.equal((await client.responses.create({ model, input: plain }, key)).id, once.id);
-  await assert.rejects(client.responses.create({ model, input: plain, tools: [{ type: "file_search", vector_store_ids: ["v"] }] }), (e) => e.status === 400);
+  await assert.rejects(client.responses.create({ model, input: plain, tools: [{ type: "code_interpreter", container: { type: "auto" } }] }), (e) => e.status === 400);
+  await assert.rejects(client.responses.create({ model, input: plain, tools: [{ type: "file_search", vector_store_ids: ["v"] }] }), (e) => e.status === 404);
 }
