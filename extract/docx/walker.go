@@ -2,9 +2,7 @@ package docx
 
 import (
 	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -64,16 +62,9 @@ func (d *document) walk(markup string, onNote func(note)) (string, error) {
 }
 
 func (w *walker) run(dec *xml.Decoder) error {
-	for n := 0; ; n++ {
-		if err := w.doc.ctx.Err(); n%1024 == 0 && err != nil {
-			return err
-		}
-		token, err := dec.RawToken()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for token, err := range ooxml.Tokens(w.doc.ctx, dec) {
 		if err != nil {
-			return fmt.Errorf("%w: %w", extract.ErrDamaged, err)
+			return err
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
@@ -90,6 +81,7 @@ func (w *walker) run(dec *xml.Decoder) error {
 			return fmt.Errorf("%w: over %d bytes of text", extract.ErrTooLarge, maxText)
 		}
 	}
+	return nil
 }
 
 func (w *walker) start(e xml.StartElement) {

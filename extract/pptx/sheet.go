@@ -3,9 +3,7 @@ package pptx
 import (
 	"context"
 	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -47,16 +45,9 @@ func (s *sheet) walk(markup string) error {
 	if err != nil {
 		return err
 	}
-	for n := 0; ; n++ {
-		if err := s.ctx.Err(); n%1024 == 0 && err != nil {
-			return err
-		}
-		token, err := dec.RawToken()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for token, err := range ooxml.Tokens(s.ctx, dec) {
 		if err != nil {
-			return fmt.Errorf("%w: %w", extract.ErrDamaged, err)
+			return err
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
@@ -78,6 +69,7 @@ func (s *sheet) walk(markup string) error {
 			return fmt.Errorf("%w: text", extract.ErrTooLarge)
 		}
 	}
+	return nil
 }
 
 func (s *sheet) start(e xml.StartElement) {

@@ -184,17 +184,13 @@ func (b *workbook) walk(part []byte, visit func(path []string, t xml.Token) erro
 		return err
 	}
 	var path []string
-	for n := 0; ; n++ {
-		if err := b.ctx.Err(); n%1024 == 0 && err != nil {
-			return err
-		}
-		token, err := dec.RawToken()
-		if errors.Is(err, io.EOF) {
+	for token, err := range ooxml.Tokens(b.ctx, dec) {
+		if errors.Is(err, extract.ErrDamaged) {
+			b.c.Damaged = true
 			return nil
 		}
 		if err != nil {
-			b.c.Damaged = true
-			return nil
+			return err
 		}
 		if start, ok := token.(xml.StartElement); ok {
 			if len(path) >= maxDepth {
@@ -212,4 +208,5 @@ func (b *workbook) walk(part []byte, visit func(path []string, t xml.Token) erro
 			path = path[:len(path)-1]
 		}
 	}
+	return nil
 }

@@ -1,10 +1,12 @@
 package ooxml
 
 import (
+	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -29,6 +31,30 @@ func NewDecoder(markup string) (*xml.Decoder, error) {
 	d.Strict = false
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
 	return d, nil
+}
+
+// Tokens yields the tokens of markup, names as they are written. The error, which ends
+// it, is that of ctx, which is looked at now and then, or an [extract.ErrDamaged].
+func Tokens(ctx context.Context, dec *xml.Decoder) iter.Seq2[xml.Token, error] {
+	return func(yield func(xml.Token, error) bool) {
+		for n := 0; ; n++ {
+			if err := ctx.Err(); n%1024 == 0 && err != nil {
+				yield(nil, err)
+				return
+			}
+			token, err := dec.RawToken()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("%w: %w", extract.ErrDamaged, err))
+				return
+			}
+			if !yield(token, nil) {
+				return
+			}
+		}
+	}
 }
 
 // PlainUTF8 turns markup in another encoding into UTF-8, and replaces what
